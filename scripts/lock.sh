@@ -1,0 +1,15 @@
+#!/usr/bin/env bash
+# Write requirements.lock: every package at its exact version, no index address.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+work=$(mktemp -d); trap 'rm -rf "$work"' EXIT
+python3 -m venv "$work/venv"
+"$work/venv/bin/python" - > "$work/runtime.in" <<'PY'
+import tomllib
+print("\n".join(tomllib.load(open("pyproject.toml", "rb"))["project"]["dependencies"]))
+PY
+"$work/venv/bin/pip" install --quiet -r "$work/runtime.in" -r requirements.in
+{
+  echo "# Made by 'make lock'. Exact versions; no index address."
+  "$work/venv/bin/pip" freeze --exclude skitter | LC_ALL=C sort -f
+} > requirements.lock

@@ -1,0 +1,183 @@
+"""Every error Skitter raises on purpose.
+
+SkitterError
+├─ ConfigError
+├─ UrlError
+│   ├─ InvalidUrl
+│   └─ UnsupportedScheme
+├─ FetchError
+│   ├─ DnsError
+│   ├─ AddressRefused
+│   ├─ ConnectError
+│   ├─ TlsError
+│   ├─ FetchTimeout
+│   │   ├─ ConnectTimeout
+│   │   ├─ ReadTimeout
+│   │   └─ TotalTimeout
+│   ├─ ProtocolError
+│   ├─ HeadersTooLarge
+│   ├─ BodyTooLarge
+│   ├─ DecodingError
+│   ├─ TypeRefused
+│   ├─ TooManyRedirects
+│   └─ HostDead
+├─ ParseError
+├─ FrontierError
+│   ├─ Fenced
+│   ├─ DataDirError
+│   └─ StoreUnavailable
+└─ SinkError
+
+What is expected (refused by robots, already seen, out of scope) is a value, not an error.
+"""
+
+from typing import ClassVar
+
+
+class SkitterError(Exception):
+    """Base of all errors below."""
+
+
+class ConfigError(SkitterError):
+    """Bad file, flag or value: names the thing, what it was and what was wanted."""
+
+
+class UrlError(SkitterError):
+    """A URL that cannot be used."""
+
+    def __init__(self, url: str, why: str) -> None:
+        super().__init__(f"{url!r}: {why}")
+        self.url = url
+        self.why = why
+
+
+class InvalidUrl(UrlError):
+    """Not a URL by the WHATWG rules."""
+
+
+class UnsupportedScheme(UrlError):
+    """A URL, but not http or https."""
+
+
+class FetchError(SkitterError):
+    """One request did not bring a usable response."""
+
+    retryable: ClassVar[bool] = True
+    host_fault: ClassVar[bool] = False
+    """True when the fault says something about the whole host, not about this URL."""
+
+    def __init__(self, url: str, why: str) -> None:
+        super().__init__(f"{url}: {why}")
+        self.url = url
+        self.why = why
+
+
+class DnsError(FetchError):
+    """The name did not resolve."""
+
+    host_fault = True
+
+
+class AddressRefused(FetchError):
+    """The host resolves to an address the operator has not allowed."""
+
+    retryable = False
+
+
+class ConnectError(FetchError):
+    """No connection could be made."""
+
+    host_fault = True
+
+
+class TlsError(FetchError):
+    """The TLS handshake or the certificate failed."""
+
+    retryable = False
+
+
+class FetchTimeout(FetchError):
+    """A phase of the request took too long."""
+
+
+class ConnectTimeout(FetchTimeout):
+    """Connecting took too long."""
+
+    host_fault = True
+
+
+class ReadTimeout(FetchTimeout):
+    """The first byte of the response took too long."""
+
+
+class TotalTimeout(FetchTimeout):
+    """The whole request took too long."""
+
+
+class ProtocolError(FetchError):
+    """The server broke HTTP or closed early."""
+
+
+class HeadersTooLarge(FetchError):
+    """The response headers passed the cap."""
+
+    retryable = False
+
+
+class BodyTooLarge(FetchError):
+    """The body passed the cap, on the wire or decompressed."""
+
+    retryable = False
+
+
+class DecodingError(FetchError):
+    """The content encoding is unknown or its data is broken."""
+
+    retryable = False
+
+
+class TypeRefused(FetchError):
+    """The media type is not one the job asked for."""
+
+    retryable = False
+
+    def __init__(self, url: str, why: str, *, status: int, content_type: str) -> None:
+        super().__init__(url, why)
+        self.status = status
+        self.content_type = content_type
+
+
+class TooManyRedirects(FetchError):
+    """The redirect chain passed the cap or met itself."""
+
+    retryable = False
+
+
+class HostDead(FetchError):
+    """The host failed so often of late that it is skipped for a while."""
+
+    host_fault = True
+
+
+class ParseError(SkitterError):
+    """A document could not be read."""
+
+
+class FrontierError(SkitterError):
+    """The frontier cannot do what was asked."""
+
+
+class Fenced(FrontierError):
+    """The caller's slot now has another owner; nothing was changed."""
+
+
+class DataDirError(FrontierError):
+    """The data directory is in use, of another job, or of a newer version."""
+
+
+class StoreUnavailable(FrontierError):
+    """The store cannot be written now (disk full, connection lost); retry later."""
+
+
+class SinkError(SkitterError):
+    """Records could not be made safe."""

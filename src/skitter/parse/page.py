@@ -1,0 +1,25 @@
+"""What the crawl needs of one document, found in one parse."""
+
+from dataclasses import dataclass, field
+
+
+@dataclass(slots=True, kw_only=True)
+class ParsedPage:
+    """The facts of one HTML document. ``None`` means the page does not say."""
+
+    encoding: str
+    title: str | None = None
+    description: str | None = None
+    image: str | None = None
+    language: str | None = None
+    canonical: str | None = None
+    base: str | None = None
+    """Absolute base URL when a <base> changes it, else None."""
+    robots: frozenset[str] = field(default_factory=frozenset)
+    """Directives of <meta name=robots> (lower case), for every agent."""
+    hrefs: list[str] = field(default_factory=list)
+    """Raw link targets to follow, in document order, rel=nofollow ones left out; not joined."""
+    n_links: int = 0
+    """Number of a and area elements with a link."""
+    refresh: str | None = None
+    """Raw target of a meta refresh to another page."""
