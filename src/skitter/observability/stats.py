@@ -1,0 +1,39 @@
+"""Counters of one running crawl, read by the progress display and the final summary."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+
+@dataclass(slots=True, eq=False)
+class CrawlStats:
+    """Everything a person wants to see while a crawl runs.
+
+    The first block counts the whole job, also what earlier runs did; the second only this run.
+    """
+
+    pages: int = 0
+    """Visits that ended, whatever came of them."""
+    ok: int = 0
+    failed: int = 0
+    """Network faults, HTTP errors and pages that broke."""
+    refused: int = 0
+    """Not fetched or not kept because of robots, the address guard, the scope or the media type."""
+    duplicates: int = 0
+    """Redirects to a known URL and bodies that equal an earlier page's."""
+    queued: int = 0
+    """Waiting, in flight or scheduled for a later try."""
+    dropped: int = 0
+    """Cut by a bounded queue, by the job's choice."""
+
+    run_pages: int = 0
+    run_bytes: int = 0
+    in_flight: int = 0
+    hosts: int = 0
+    """Hosts with work left."""
+    status_codes: Counter[int] = field(default_factory=Counter)
+    errors: Counter[str] = field(default_factory=Counter)
+    """By kind of error, such as "ReadTimeout"."""
+    waiting_until_ms: int | None = None
+    """Set while nothing can be fetched before that time."""
+    note: str = ""
+    """A sentence for the person watching, such as why the crawl waits."""
