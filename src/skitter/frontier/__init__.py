@@ -1,0 +1,1 @@
+"""Where URLs wait: the protocol, its records, and the stores behind it."""

@@ -1,0 +1,123 @@
+"""The seam every frontier back end implements.
+
+A lease is the only way to take a URL, and each verb is one atomic step: after a crash at any
+moment either all of a call happened or none of it. A back end is correct when it passes
+``tests/contract/test_frontier.py`` and the state machine beside it.
+
+Times that cross the seam are milliseconds of the store's own clock; deadlines a caller counts
+down itself (``expires_at``) are seconds of the boot clock. Every verb may be repeated after a
+lost reply: offering twice is offering once, and an ack of an ended lease changes nothing.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Protocol
+
+from skitter.frontier.model import (
+    LEASE_MS,
+    Ack,
+    Claim,
+    Counts,
+    Freed,
+    Grant,
+    JobEntry,
+    JobState,
+    Lease,
+    Link,
+    Receipt,
+    Sighting,
+)
+from skitter.types import Fingerprint, HostKey, JobNumber, PageClass
+
+OWNER_TTL_MS = 5_000
+
+
+class Frontier(Protocol):
+    """The data path: own slots, offer and claim URLs, ack and renew leases."""
+
+    async def own(
+        self, member: str, slots: Iterable[int], ttl_ms: int = OWNER_TTL_MS
+    ) -> list[Grant]:
+        """Take or keep slots; those another live member holds are missing from the answer."""
+
+    async def offer(self, links: Sequence[Link]) -> Receipt:
+        """Queue the links that are new to their job."""
+
+    async def claim(
+        self,
+        grants: Sequence[Grant],
+        k: int,
+        *,
+        lease_ms: int = LEASE_MS,
+        freed: Sequence[Freed] = (),
+    ) -> Claim:
+        """Lease up to ``k`` URLs of hosts that may be asked; ``freed`` hosts are let go first.
+
+        Raises ``Fenced``, changing nothing, when a grant is not the caller's any more.
+        """
+
+    async def ack(
+        self, acks: Sequence[Ack], *, marks: Mapping[str, bytes] | None = None
+    ) -> Receipt:
+        """End leases and queue what their pages linked to, in one step with ``marks``.
+
+        Returns when the step is durable. Marks are named values of the caller's (a file's safe
+        length, totals) that must never be ahead of or behind the acks.
+        """
+
+    async def renew(self, leases: Sequence[Lease], lease_ms: int = LEASE_MS) -> list[int]:
+        """Prolong leases; answer the ids of those that are gone."""
+
+    async def enter(self, lease: Lease, host: HostKey) -> int:
+        """Take the gate of another host under ``lease`` (a redirect hop).
+
+        Answers 0 when taken, else the milliseconds to wait before asking again. The gate is let
+        go by a ``Freed`` naming the host, or with the lease.
+        """
+
+
+class FrontierControl(Protocol):
+    """Jobs and hosts, as operators change them."""
+
+    async def put_job(self, entry: JobEntry) -> JobNumber:
+        """Create or update the job of that id."""
+
+    async def set_job_state(self, job: JobNumber, state: JobState) -> None:
+        """Run, pause or cancel; cancelling drops what waits and voids the job's leases."""
+
+    async def clear(self, job: JobNumber, page_class: PageClass) -> int:
+        """Forget the waiting URLs of one class; answers how many. Leased ones stay."""
+
+    async def forget(self, job: JobNumber, host: HostKey, fp: Fingerprint) -> bool:
+        """Make a URL unknown, so that it can be offered anew; False when unknown or leased."""
+
+    async def set_host(
+        self,
+        host: HostKey,
+        *,
+        delay_ms: int | None = None,
+        per_host: int | None = None,
+        not_before_ms: int | None = None,
+    ) -> None:
+        """Change how a host is asked."""
+
+
+class FrontierReader(Protocol):
+    """Questions that change nothing; none scans the queues."""
+
+    async def jobs(self) -> dict[JobNumber, JobEntry]:
+        """Return every job in the store."""
+
+    async def counts(self, job: JobNumber, *, domain: str | None = None) -> Counts:
+        """Return the kept counters of a job, or of one registered domain in it."""
+
+    async def domains(self, job: JobNumber, limit: int = 100) -> list[tuple[str, Counts]]:
+        """Return the registered domains of a job, those with most pending URLs first."""
+
+    async def look(self, job: JobNumber, host: HostKey, fp: Fingerprint) -> Sighting:
+        """Return everything known of one URL."""
+
+    async def mark(self, name: str) -> bytes | None:
+        """Return the value a caller kept with its acks."""
+
+    async def content(self, job: JobNumber, digest: bytes) -> str | None:
+        """Return the first URL of the job whose page had that content hash."""

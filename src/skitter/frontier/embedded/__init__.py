@@ -1,0 +1,1 @@
+"""The frontier on RocksDB, in this process: the default, with nothing to install."""

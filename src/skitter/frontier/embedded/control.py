@@ -1,0 +1,204 @@
+"""What operators do to jobs and hosts: states, clearing, forgetting. Rare, so they may scan."""
+
+from collections.abc import Iterator
+
+import msgspec
+
+from skitter.errors import FrontierError
+from skitter.frontier.embedded.agenda import Queue
+from skitter.frontier.embedded.change import Change
+from skitter.frontier.embedded.core import Core
+from skitter.frontier.embedded.layout import (
+    DEAD,
+    DONE,
+    DROPPED,
+    due_parts,
+    line_prefix,
+    queue_prefix,
+    seen_key,
+    unpack_record,
+)
+from skitter.frontier.embedded.registry import job_row
+from skitter.frontier.model import JobEntry, JobState
+from skitter.types import Fingerprint, HostKey, JobNumber, PageClass
+
+CLEAR_BATCH = 10_000
+
+
+class Control:
+    """Changes that are asked for by a person or a job, not by the crawl."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+
+    def put_job(self, entry: JobEntry) -> JobNumber:
+        """Create or update a job."""
+        registry = self._core.registry
+        number = registry.job_number(entry.id) or registry.next_job_number()
+        self._store_job(self._core.change(), number, entry)
+        return number
+
+    def _store_job(self, change: Change, number: JobNumber, entry: JobEntry) -> None:
+        change.put_meta(*job_row(number, entry))
+        self._core.commit(change)
+        self._core.registry.set_job(number, entry)
+        self._core.enlist({queue.host for queue in self._core.registry.of_job(number)})
+
+    def set_state(self, job: JobNumber, state: JobState) -> None:
+        """Run, pause or cancel a job."""
+        entry = self.entry(job)
+        if entry.state is JobState.CANCEL and state is not JobState.CANCEL:
+            raise FrontierError(f"job {entry.id} is cancelled: it cannot be set to {state}")
+        change = self._core.change()
+        if state is JobState.CANCEL:
+            self._plan_cancel(change, job)
+        self._store_job(change, job, msgspec.structs.replace(entry, state=state))
+        if state is JobState.CANCEL:
+            self._end_cancelled(job)
+
+    def entry(self, job: JobNumber) -> JobEntry:
+        """Return a job's entry or say that there is none."""
+        entry = self._core.registry.jobs.get(job)
+        if entry is None:
+            raise FrontierError(f"there is no job number {job}")
+        return entry
+
+    def _plan_cancel(self, change: Change, job: JobNumber) -> None:
+        for queue in self._core.registry.of_job(job):
+            data = queue.data.waiting if queue.data else 0
+            nav = queue.nav.waiting if queue.nav else 0
+            delta = change.delta(queue)
+            delta.data, delta.nav = -data, -nav
+            delta.leased_data, delta.leased_nav = -queue.leased_data, -queue.leased_nav
+            delta.scheduled = -queue.scheduled
+            delta.dropped = data + nav + queue.leased_data + queue.leased_nav + queue.scheduled
+            change.delete_range("q", queue_prefix(queue.id), queue_prefix(queue.id + 1))
+
+    def _end_cancelled(self, job: JobNumber) -> None:
+        core = self._core
+        now_ms = core.now_ms()
+        for held in [h for h in core.leases.by_id.values() if h.queue.job == job]:
+            core.leases.end(held)
+            for host in held.gates:
+                core.let_go(host, now_ms)
+        for queue in core.registry.of_job(job):
+            for line in (queue.data, queue.nav):
+                if line is not None:
+                    line.clear()
+            core.agenda.enlist(queue.host, now_ms)
+
+    def clear(self, job: JobNumber, page_class: PageClass) -> int:
+        """Forget the waiting URLs of one class."""
+        self.entry(job)
+        removed = 0
+        for queue in list(self._core.registry.of_job(job)):
+            removed += self._clear_waiting(queue, page_class)
+        return removed + self._clear_scheduled(job, page_class)
+
+    def _clear_waiting(self, queue: Queue, page_class: PageClass) -> int:
+        core, removed = self._core, 0
+        line = queue.line(page_class)
+        while line is not None and line.waiting:
+            change, keys = core.change(), []
+            for key, value in core.rocks.scan("q", line_prefix(queue.id, page_class), line.prefix):
+                if key in core.leases.by_key:
+                    continue
+                keys.append(key)
+                change.delete("q", key)
+                change.delete("seen", seen_key(queue.id, unpack_record(value).fp))
+                if len(keys) == CLEAR_BATCH:
+                    break
+            change.delta(queue).wait(page_class, -len(keys))
+            core.commit_removal(change, [(line, key) for key in keys])
+            removed += len(keys)
+        return removed
+
+    def _clear_scheduled(self, job: JobNumber, page_class: PageClass) -> int:
+        core = self._core
+        change, removed = core.change(), 0
+        for key, queue, fp, value in self._scheduled(job):
+            if unpack_record(value[4:]).page_class is page_class:
+                self._plan_unschedule(change, key, queue, fp)
+                removed += 1
+        core.commit(change)
+        return removed
+
+    def _scheduled(self, job: JobNumber) -> Iterator[tuple[bytes, Queue, Fingerprint, bytes]]:
+        for key, value in self._core.rocks.scan("due", b""):
+            _, number, fp = due_parts(key)
+            queue = self._core.registry.by_number[number]
+            if queue.job == job:
+                yield key, queue, Fingerprint(fp), value
+
+    def _plan_unschedule(self, change: Change, key: bytes, queue: Queue, fp: Fingerprint) -> None:
+        change.delete("due", key)
+        change.delete("seen", seen_key(queue.id, fp))
+        change.delta(queue).scheduled -= 1
+
+    def forget(self, job: JobNumber, host: HostKey, fp: Fingerprint) -> bool:
+        """Make one URL unknown."""
+        core = self._core
+        queue = core.registry.queues.get((job, host))
+        if queue is None:
+            return False
+        key = seen_key(queue.id, fp)
+        state = core.rocks.get_one("seen", key)
+        change = core.change()
+        change.delete("seen", key)
+        change.delete("page", key)
+        delta = change.delta(queue)
+        if state == DONE:
+            delta.done -= 1
+        elif state == DEAD:
+            delta.dead -= 1
+        elif state == DROPPED:
+            delta.dropped -= 1
+        else:
+            return state is not None and self._forget_pending(change, queue, fp)
+        core.commit(change)
+        return True
+
+    def _forget_pending(self, change: Change, queue: Queue, fp: Fingerprint) -> bool:
+        core = self._core
+        for key, value in core.rocks.scan("q", queue_prefix(queue.id), queue_prefix(queue.id)):
+            record = unpack_record(value)
+            if record.fp == fp:
+                if key in core.leases.by_key:
+                    return False
+                change.delete("q", key)
+                change.delta(queue).wait(record.page_class, -1)
+                line = core.registry.line(queue, record.page_class)
+                core.commit_removal(change, [(line, key)])
+                return True
+        for key, owner, scheduled_fp, _ in self._scheduled(queue.job):
+            if owner is queue and scheduled_fp == fp:
+                self._plan_unschedule(change, key, queue, fp)
+                core.commit(change)
+                return True
+        # A URL of a cancelled job: its entry is gone, only the mark is left.
+        change.delta(queue).dropped -= 1
+        core.commit(change)
+        return True
+
+    def set_host(
+        self,
+        name: HostKey,
+        delay_ms: int | None,
+        per_host: int | None,
+        not_before_ms: int | None,
+    ) -> None:
+        """Change how a host is asked; a host nobody linked to yet is refused."""
+        core = self._core
+        host = core.registry.hosts.get(name)
+        if host is None:
+            raise FrontierError(f"host {name} is not known")
+        if delay_ms is not None:
+            host.delay_ms = delay_ms
+        if per_host is not None:
+            host.per_host = per_host
+        if not_before_ms is not None:
+            host.next_at_ms = not_before_ms
+        change = core.change()
+        change.save_host(host)
+        core.commit(change)
+        core.enlist([host])

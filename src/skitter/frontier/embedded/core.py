@@ -1,0 +1,88 @@
+"""What the verbs of the embedded frontier share: the store, the memory beside it, the clock."""
+
+from collections.abc import Iterable
+
+from skitter.clock import Clock
+from skitter.frontier.embedded.agenda import Agenda, Host, Queue
+from skitter.frontier.embedded.change import Change
+from skitter.frontier.embedded.layout import Record, due_key, entry_key, u32, u64
+from skitter.frontier.embedded.leases import LeaseBook
+from skitter.frontier.embedded.lines import Line
+from skitter.frontier.embedded.registry import Registry
+from skitter.frontier.embedded.rocks import Rocks
+
+SEQUENCE = b"sequence"
+
+
+class Core:
+    """State and small steps used by more than one verb."""
+
+    def __init__(self, rocks: Rocks, clock: Clock, fence: int) -> None:
+        self.rocks = rocks
+        self.clock = clock
+        self.now_ms = clock.now_ms
+        self.registry = Registry()
+        self.agenda = Agenda()
+        self.leases = LeaseBook(fence)
+        self.next_due_ms: int | None = None
+        """No scheduled URL is due before this time; None when none is scheduled."""
+        self.due_floor = b""
+        """No scheduled URL has a key below this one; spares the walk over what was taken."""
+        self.sequence = int.from_bytes(rocks.get(SEQUENCE) or b"")
+
+    def change(self) -> Change:
+        """Begin a step."""
+        return Change(self.rocks)
+
+    def commit(self, change: Change) -> None:
+        """Finish a step and put the hosts it touched where they belong."""
+        if change.uses_sequence:
+            change.put_meta(SEQUENCE, u64.pack(self.sequence))
+        touched = change.commit()
+        if change.earliest_due_ms is not None:
+            due_ms = change.earliest_due_ms
+            self.next_due_ms = due_ms if self.next_due_ms is None else min(self.next_due_ms, due_ms)
+        self.enlist(touched)
+
+    def enlist(self, hosts: Iterable[Host]) -> None:
+        """Put hosts where they belong on the agenda."""
+        now_ms = self.now_ms()
+        for host in hosts:
+            self.agenda.enlist(host, now_ms)
+
+    def enqueue(self, change: Change, queue: Queue, record: Record, rank: int) -> None:
+        """Plan a URL at the end of its rank."""
+        self.sequence += 1
+        change.uses_sequence = True
+        urgency = 9 - record.priority
+        key = entry_key(queue.id, record.page_class, urgency, rank, self.sequence)
+        change.insert(self.registry.line(queue, record.page_class), key, record.pack())
+        change.delta(queue).wait(record.page_class, 1)
+
+    def schedule(self, change: Change, queue: Queue, record: Record, rank: int, at_ms: int) -> None:
+        """Plan a URL to be queued at a time."""
+        key = due_key(at_ms, queue.id, record.fp)
+        self.due_floor = min(self.due_floor, key)
+        change.put("due", key, u32.pack(rank) + record.pack())
+        change.delta(queue).scheduled += 1
+        change.earliest_due_ms = min(change.earliest_due_ms or at_ms, at_ms)
+
+    def let_go(self, host: Host, now_ms: int) -> None:
+        """Count one request of a host as answered; its next one waits for its delay."""
+        host.in_flight -= 1
+        if host.per_host == 1:
+            host.next_at_ms = max(host.next_at_ms, now_ms + host.delay_ms)
+        self.agenda.enlist(host, now_ms)
+
+    def save_gate(self, change: Change, host: Host) -> None:
+        """Store a gate that a restart could not rebuild: a new delay, or a rest beyond it."""
+        rests_longer = host.next_at_ms > max(host.stored_at_ms, self.now_ms() + host.delay_ms)
+        if rests_longer or host.delay_ms != host.stored_delay_ms:
+            change.save_host(host)
+
+    def commit_removal(self, change: Change, removed: Iterable[tuple[Line, bytes]]) -> None:
+        """Finish a step that deletes waiting entries."""
+        self.commit(change)
+        for line, key in removed:
+            line.remove(key)
+        self.enlist({queue.host for queue in change.queues})

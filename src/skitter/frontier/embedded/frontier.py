@@ -1,0 +1,203 @@
+"""The embedded frontier: one process owns the directory, every verb is one RocksDB write.
+
+Ownership is trivial here: any member is granted every slot with the fence of this opening, and
+a grant of an earlier opening is refused.
+"""
+
+import secrets
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from skitter.clock import Clock, SystemClock
+from skitter.errors import DataDirError, Fenced
+from skitter.frontier.base import OWNER_TTL_MS
+from skitter.frontier.embedded.control import Control
+from skitter.frontier.embedded.core import Core
+from skitter.frontier.embedded.handout import Handout
+from skitter.frontier.embedded.intake import Intake
+from skitter.frontier.embedded.layout import FORMAT_VERSION, u32
+from skitter.frontier.embedded.reading import Reading
+from skitter.frontier.embedded.rocks import Rocks
+from skitter.frontier.model import (
+    LEASE_MS,
+    Ack,
+    Claim,
+    Counts,
+    Freed,
+    Grant,
+    JobEntry,
+    JobState,
+    Lease,
+    Link,
+    Receipt,
+    Sighting,
+)
+from skitter.types import Fingerprint, HostKey, JobNumber, PageClass
+
+_VERSION = b"version"
+_SECRET = b"secret"
+_EPOCH = b"epoch"
+
+
+class EmbeddedFrontier:
+    """Implements ``Frontier``, ``FrontierControl`` and ``FrontierReader`` on a directory."""
+
+    def __init__(self, path: Path, *, clock: Clock | None = None, durable: bool = True) -> None:
+        self._path = path
+        self._clock = clock or SystemClock()
+        self._durable = durable
+        """Sync to disk before an ack returns. Without it only a power cut can lose acks."""
+
+    async def open(self) -> None:
+        """Open or create the store."""
+        rocks = Rocks(self._path)
+        epoch = _prepare(rocks, self._path)
+        self._rocks = rocks
+        self._core = core = Core(rocks, self._clock, epoch)
+        self._intake = Intake(core)
+        self._handout = Handout(core)
+        self._control = Control(core)
+        self._reading = Reading(core)
+        core.registry.load(rocks, self._clock.now_ms())
+        self._handout.load_due()
+        core.enlist(core.registry.hosts.values())
+        self.secret: bytes = rocks.get(_SECRET) or b""
+        """Key of this store's fingerprints."""
+
+    async def close(self) -> None:
+        """Sync and close; idempotent."""
+        rocks = self.__dict__.pop("_rocks", None)
+        if rocks is not None:
+            rocks.close()
+
+    @property
+    def hosts_with_work(self) -> int:
+        """Hosts that have a URL to hand out, now or after their rest."""
+        return self._core.agenda.with_work
+
+    async def own(
+        self, member: str, slots: Iterable[int], ttl_ms: int = OWNER_TTL_MS
+    ) -> list[Grant]:
+        """Grant every slot asked for."""
+        del member
+        fence = self._core.leases.fence
+        expires_at = self._clock.boot() + ttl_ms / 1000
+        return [Grant(slot, fence, expires_at) for slot in slots]
+
+    async def offer(self, links: Sequence[Link]) -> Receipt:
+        """Queue the links that are new to their job."""
+        receipt = self._intake.offer(links)
+        if receipt.new:
+            await self._sync()
+        return receipt
+
+    async def claim(
+        self,
+        grants: Sequence[Grant],
+        k: int,
+        *,
+        lease_ms: int = LEASE_MS,
+        freed: Sequence[Freed] = (),
+    ) -> Claim:
+        """Lease up to ``k`` URLs; writes nothing."""
+        fence = self._core.leases.fence
+        if any(grant.fence != fence for grant in grants):
+            raise Fenced("the store was opened again since this grant was given")
+        return self._handout.claim(k, lease_ms, freed)
+
+    async def ack(
+        self, acks: Sequence[Ack], *, marks: Mapping[str, bytes] | None = None
+    ) -> Receipt:
+        """End leases and queue what their pages linked to."""
+        self._handout.reap()
+        receipt = self._intake.ack(acks, marks or {})
+        await self._sync()
+        return receipt
+
+    async def renew(self, leases: Sequence[Lease], lease_ms: int = LEASE_MS) -> list[int]:
+        """Prolong leases."""
+        self._handout.reap()
+        expires_at = self._clock.boot() + lease_ms / 1000
+        book = self._core.leases
+        return [lease.id for lease in leases if not book.renew(lease.id, expires_at)]
+
+    async def enter(self, lease: Lease, host: HostKey) -> int:
+        """Take another host's gate under a lease."""
+        return self._handout.enter(lease, host)
+
+    async def put_job(self, entry: JobEntry) -> JobNumber:
+        """Create or update a job."""
+        number = self._control.put_job(entry)
+        await self._sync()
+        return number
+
+    async def set_job_state(self, job: JobNumber, state: JobState) -> None:
+        """Run, pause or cancel a job."""
+        self._control.set_state(job, state)
+        await self._sync()
+
+    async def clear(self, job: JobNumber, page_class: PageClass) -> int:
+        """Forget the waiting URLs of one class."""
+        removed = self._control.clear(job, page_class)
+        await self._sync()
+        return removed
+
+    async def forget(self, job: JobNumber, host: HostKey, fp: Fingerprint) -> bool:
+        """Make one URL unknown."""
+        return self._control.forget(job, host, fp)
+
+    async def set_host(
+        self,
+        host: HostKey,
+        *,
+        delay_ms: int | None = None,
+        per_host: int | None = None,
+        not_before_ms: int | None = None,
+    ) -> None:
+        """Change how a host is asked."""
+        self._control.set_host(host, delay_ms, per_host, not_before_ms)
+
+    async def jobs(self) -> dict[JobNumber, JobEntry]:
+        """Return every job."""
+        return dict(self._core.registry.jobs)
+
+    async def counts(self, job: JobNumber, *, domain: str | None = None) -> Counts:
+        """Return kept counters."""
+        return self._reading.counts(job, domain)
+
+    async def domains(self, job: JobNumber, limit: int = 100) -> list[tuple[str, Counts]]:
+        """Return the domains with most pending URLs."""
+        return self._reading.domains(job, limit)
+
+    async def look(self, job: JobNumber, host: HostKey, fp: Fingerprint) -> Sighting:
+        """Return everything known of one URL."""
+        return self._reading.look(job, host, fp)
+
+    async def mark(self, name: str) -> bytes | None:
+        """Return a value kept with the acks."""
+        return self._reading.mark(name)
+
+    async def content(self, job: JobNumber, digest: bytes) -> str | None:
+        """Return the first URL with that content."""
+        return self._reading.content(job, digest)
+
+    async def _sync(self) -> None:
+        if self._durable:
+            await self._rocks.sync()
+
+
+def _prepare(rocks: Rocks, path: Path) -> int:
+    """Check or write the format version and the secret; answer this opening's epoch."""
+    stored = rocks.get(_VERSION)
+    if stored is not None and u32.unpack(stored)[0] > FORMAT_VERSION:
+        rocks.close()
+        raise DataDirError(
+            f"{path}: written by a newer Skitter (format {u32.unpack(stored)[0]}, this one reads"
+            f" up to {FORMAT_VERSION}); use that version or another --data directory"
+        )
+    epoch = int.from_bytes(rocks.get(_EPOCH) or b"") + 1
+    entries = {_VERSION: u32.pack(FORMAT_VERSION), _EPOCH: u32.pack(epoch)}
+    if rocks.get(_SECRET) is None:
+        entries[_SECRET] = secrets.token_bytes(16)
+    rocks.put_meta(entries)
+    return epoch

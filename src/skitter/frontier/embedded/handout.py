@@ -1,0 +1,172 @@
+"""What goes out: leases on URLs of hosts that may be asked, and the gates of those hosts."""
+
+from collections.abc import Sequence
+from functools import partial
+
+from skitter.frontier.embedded.agenda import Host, Queue
+from skitter.frontier.embedded.change import Change
+from skitter.frontier.embedded.core import Core
+from skitter.frontier.embedded.layout import QUEUED, due_parts, seen_key, u32, unpack_record
+from skitter.frontier.embedded.leases import Held
+from skitter.frontier.embedded.lines import Entry
+from skitter.frontier.model import Claim, Freed, JobState, Lease
+from skitter.types import HostKey
+
+DUE_BATCH = 256
+
+
+class Handout:
+    """Claims, freed hosts, lease expiry and due times."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+        self._read = partial(core.rocks.scan, "q")
+
+    def claim(self, k: int, lease_ms: int, freed: Sequence[Freed]) -> Claim:
+        """Lease up to ``k`` URLs."""
+        core = self._core
+        now_ms = core.now_ms()
+        for item in freed:
+            self._free(item, now_ms)
+        self.reap()
+        self._wake_due(now_ms)
+        expires_at = core.clock.boot() + lease_ms / 1000
+        leases: list[Lease] = []
+        while len(leases) < k:
+            host = core.agenda.next_host(now_ms)
+            if host is None:
+                break
+            lease = self._take(host, now_ms, expires_at)
+            if lease is not None:
+                leases.append(lease)
+        return Claim(tuple(leases), None if leases else self._next_ready_ms(now_ms))
+
+    def _take(self, host: Host, now_ms: int, expires_at: float) -> Lease | None:
+        core = self._core
+        queue = host.best_queue()
+        entry = self._pop(queue) if queue else None
+        if queue is None or entry is None:
+            core.agenda.enlist(host, now_ms)
+            return None
+        record = unpack_record(entry[1])
+        lease = core.leases.grant(queue, entry[0], record, expires_at)
+        host.in_flight += 1
+        host.next_at_ms = now_ms + host.delay_ms
+        if lease.page_class:
+            queue.leased_data += 1
+        else:
+            queue.leased_nav += 1
+        for counts in queue.counts:
+            counts.queued -= 1
+            counts.leased += 1
+        core.agenda.enlist(host, now_ms)
+        return lease
+
+    def _pop(self, queue: Queue) -> Entry | None:
+        line = queue.next_line()
+        return line.pop(self._read, self._core.leases.by_key) if line else None
+
+    def _next_ready_ms(self, now_ms: int) -> int | None:
+        core = self._core
+        times = [core.agenda.next_time_ms(now_ms), core.next_due_ms]
+        expiry = core.leases.next_expiry()
+        if expiry is not None:
+            times.append(now_ms + max(0, round((expiry - core.clock.boot()) * 1000)))
+        return min((time for time in times if time is not None), default=None)
+
+    def _free(self, item: Freed, now_ms: int) -> None:
+        core = self._core
+        host = core.registry.hosts.get(item.host)
+        if host is None:
+            return
+        if item.delay_ms is not None:
+            host.delay_ms = item.delay_ms
+        host.next_at_ms = max(host.next_at_ms, item.not_before_ms)
+        held = core.leases.by_id.get(item.lease_id)
+        if held is not None and host in held.gates:
+            held.gates.remove(host)
+            core.let_go(host, now_ms)
+        else:
+            core.agenda.enlist(host, now_ms)
+
+    def enter(self, lease: Lease, name: HostKey) -> int:
+        """Take another host's gate under a lease; 0, or how long to wait."""
+        core = self._core
+        held = core.leases.by_id.get(lease.id)
+        if held is None:
+            return 0
+        now_ms = core.now_ms()
+        host = core.registry.host(name, held.queue.job)
+        if host.in_flight >= host.per_host:
+            return max(50, host.delay_ms)
+        if host.next_at_ms > now_ms:
+            return host.next_at_ms - now_ms
+        held.gates.append(host)
+        host.in_flight += 1
+        host.next_at_ms = now_ms + host.delay_ms
+        core.agenda.enlist(host, now_ms)
+        return 0
+
+    def reap(self) -> None:
+        """Return URLs whose lease is over to their place, counting the loss."""
+        core = self._core
+        over = core.leases.expired(core.clock.boot())
+        if not over:
+            return
+        change = core.change()
+        for held in over:
+            page_class = held.record.page_class
+            held.record = held.record._replace(lost=held.record.lost + 1)
+            change.put("q", held.key, held.record.pack())
+            delta = change.delta(held.queue)
+            delta.lease(page_class, -1)
+            delta.wait(page_class, 1)
+        core.commit(change)
+        for held in over:
+            self._take_back(held)
+
+    def _take_back(self, held: Held) -> None:
+        core = self._core
+        core.leases.end(held)
+        line = core.registry.line(held.queue, held.record.page_class)
+        line.insert(held.key, held.record.pack())
+        now_ms = core.now_ms()
+        for host in held.gates:
+            core.let_go(host, now_ms)
+        core.agenda.enlist(held.queue.host, now_ms)
+
+    def _wake_due(self, now_ms: int) -> None:
+        core = self._core
+        if core.next_due_ms is None or core.next_due_ms > now_ms:
+            return
+        change = core.change()
+        next_due_ms: int | None = None
+        taken: list[bytes] = []
+        for key, value in core.rocks.scan("due", core.due_floor):
+            at_ms = due_parts(key)[0]
+            if at_ms > now_ms or len(taken) == DUE_BATCH:
+                next_due_ms = at_ms
+                break
+            taken.append(key)
+            self._plan_wake(change, key, value)
+        core.commit(change)
+        core.next_due_ms = next_due_ms
+        if taken:
+            core.due_floor = taken[-1]
+
+    def _plan_wake(self, change: Change, key: bytes, value: bytes) -> None:
+        core = self._core
+        _, number, fp = due_parts(key)
+        change.delete("due", key)
+        queue = core.registry.by_number[number]
+        if core.registry.jobs[queue.job].state is JobState.CANCEL:
+            return
+        core.enqueue(change, queue, unpack_record(value[4:]), u32.unpack(value[:4])[0])
+        change.put("seen", seen_key(number, fp), QUEUED)
+        change.delta(queue).scheduled -= 1
+
+    def load_due(self) -> None:
+        """Find the first due time when the store opens."""
+        for key, _ in self._core.rocks.scan("due", b""):
+            self._core.next_due_ms = due_parts(key)[0]
+            return

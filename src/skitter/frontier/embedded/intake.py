@@ -1,0 +1,204 @@
+"""What comes in: offered links, and the acks that end leases."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from skitter.frontier.embedded.agenda import Host, Queue
+from skitter.frontier.embedded.change import Change
+from skitter.frontier.embedded.core import Core
+from skitter.frontier.embedded.layout import (
+    DEAD,
+    DONE,
+    DROPPED,
+    MAX_PATH_BYTES,
+    QUEUED,
+    SCHEDULED,
+    Record,
+    seen_key,
+    u32,
+)
+from skitter.frontier.embedded.leases import Held, same_lease
+from skitter.frontier.model import Ack, Hop, Link, Overflow, Receipt, Result
+from skitter.types import JobNumber, PageClass
+
+MARK = b"mark:"
+
+
+class Intake:
+    """Plans offers and acks as one ``Change`` each."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+
+    def offer(self, links: Sequence[Link]) -> Receipt:
+        """Queue the links that are new."""
+        change = self._core.change()
+        new, overflow = self._plan_links(change, links)
+        if new:
+            self._core.commit(change)
+        return Receipt(new=new, known=len(links) - new, overflow=overflow)
+
+    def ack(self, acks: Sequence[Ack], marks: Mapping[str, bytes]) -> Receipt:
+        """End the leases that are live, with everything their pages brought."""
+        core = self._core
+        live: list[tuple[Ack, Held]] = []
+        stale: list[int] = []
+        for ack in acks:
+            held = core.leases.by_id.get(ack.lease.id)
+            if held is not None and same_lease(held, ack.lease):
+                live.append((ack, held))
+            else:
+                stale.append(ack.lease.id)
+        change = core.change()
+        live = _each_once(live, stale)
+        for ack, held in live:
+            self._plan_end(change, ack, held)
+        self._plan_hops(change, live)
+        self._plan_digests(change, live)
+        links = [link for ack, _ in live for link in ack.links]
+        new, overflow = self._plan_links(change, links)
+        for name, value in marks.items():
+            change.put_meta(MARK + name.encode(), value)
+        for host in self._hosts_let_go(live):
+            core.save_gate(change, host)
+        core.commit(change)
+        self._follow(live)
+        return Receipt(len(live), tuple(stale), new, len(links) - new, overflow)
+
+    def _plan_end(self, change: Change, ack: Ack, held: Held) -> None:
+        queue, record = held.queue, held.record
+        page_class = record.page_class
+        if ack.result is Result.DEFER and ack.at_ms is None:
+            delta = change.delta(queue)
+            delta.lease(page_class, -1)
+            delta.wait(page_class, 1)
+            return
+        change.delete("q", held.key)
+        change.delta(queue).lease(page_class, -1)
+        self._plan_state(change, ack, held)
+        key = seen_key(queue.id, record.fp)
+        if ack.note:
+            change.put("page", key, ack.note)
+
+    def _plan_state(self, change: Change, ack: Ack, held: Held) -> None:
+        queue, record = held.queue, held.record
+        delta = change.delta(queue)
+        key = seen_key(queue.id, record.fp)
+        if ack.result is Result.DEAD:
+            delta.dead += 1
+            change.put("seen", key, DEAD)
+        elif ack.result is Result.DONE and (
+            record.page_class is PageClass.DATA or ack.at_ms is None
+        ):
+            delta.done += 1
+            change.put("seen", key, DONE)
+        else:
+            record = _again(record, ack.result)
+            self._plan_wait(change, queue, record, ack.at_ms or 0)
+
+    def _plan_wait(self, change: Change, queue: Queue, record: Record, at_ms: int) -> None:
+        key = seen_key(queue.id, record.fp)
+        if at_ms > self._core.now_ms():
+            self._core.schedule(change, queue, record, 0, at_ms)
+            change.put("seen", key, SCHEDULED)
+        else:
+            self._core.enqueue(change, queue, record, 0)
+            change.put("seen", key, QUEUED)
+
+    def _plan_digests(self, change: Change, live: Iterable[tuple[Ack, Held]]) -> None:
+        first: dict[bytes, str] = {}
+        for ack, held in live:
+            if ack.digest and ack.result is Result.DONE:
+                first.setdefault(u32.pack(held.queue.job) + ack.digest, ack.lease.url)
+        known = self._core.rocks.get_many("content", list(first)) if first else []
+        for (key, url), holder in zip(first.items(), known, strict=True):
+            if holder is None:
+                change.put("content", key, url.encode())
+
+    def _plan_hops(self, change: Change, live: Iterable[tuple[Ack, Held]]) -> None:
+        registry = self._core.registry
+        hops: dict[bytes, tuple[Queue, Hop]] = {}
+        for ack, held in live:
+            if ack.result in (Result.DONE, Result.DEAD):
+                for hop in ack.hops:
+                    queue = registry.queue(held.queue.job, hop.host)
+                    hops[seen_key(queue.id, hop.fp)] = (queue, hop)
+        states = self._core.rocks.get_many("seen", list(hops)) if hops else []
+        for (key, (queue, _)), state in zip(hops.items(), states, strict=True):
+            if state is None:
+                change.put("seen", key, DONE)
+                change.fresh.add(key)
+                change.delta(queue).done += 1
+
+    def _plan_links(self, change: Change, links: Sequence[Link]) -> tuple[int, int]:
+        """Plan what is new of ``links``; answer how many are new and how many overflow."""
+        if not links:
+            return 0, 0
+        core = self._core
+        found: dict[bytes, tuple[Queue, Link]] = {}
+        for link in links:
+            queue = core.registry.queue(link.job, link.host)
+            key = seen_key(queue.id, link.fp)
+            if key not in change.fresh:
+                found.setdefault(key, (queue, link))
+        states = core.rocks.get_many("seen", list(found))
+        now_ms = core.now_ms()
+        new = overflow = 0
+        room: dict[JobNumber, int] = {}
+        for (key, (queue, link)), state in zip(found.items(), states, strict=True):
+            if state is not None or len(link.url) > MAX_PATH_BYTES:
+                continue
+            new += 1
+            entry = core.registry.jobs[link.job]
+            left = room.get(link.job)
+            if left is None:
+                left = entry.queue_bound - core.registry.counts[link.job].queued
+            room[link.job] = left - 1
+            overflow += left <= 0
+            if left <= 0 and entry.overflow is Overflow.DROP:
+                change.put("seen", key, DROPPED)
+                change.delta(queue).dropped += 1
+                continue
+            record = Record.of(link, now_ms // 1000)
+            if link.not_before_ms > now_ms:
+                core.schedule(change, queue, record, link.rank, link.not_before_ms)
+                change.put("seen", key, SCHEDULED)
+            else:
+                core.enqueue(change, queue, record, link.rank)
+                change.put("seen", key, QUEUED)
+        return new, overflow
+
+    def _hosts_let_go(self, live: Iterable[tuple[Ack, Held]]) -> set[Host]:
+        return {host for _, held in live for host in (held.queue.host, *held.gates)}
+
+    def _follow(self, live: Iterable[tuple[Ack, Held]]) -> None:
+        """Let memory follow a committed ack: leases end, deferred URLs take their place again."""
+        core = self._core
+        now_ms = core.now_ms()
+        for ack, held in live:
+            core.leases.end(held)
+            if ack.result is Result.DEFER and ack.at_ms is None:
+                line = core.registry.line(held.queue, held.record.page_class)
+                line.insert(held.key, held.record.pack())
+            for host in held.gates:
+                core.let_go(host, now_ms)
+            core.agenda.enlist(held.queue.host, now_ms)
+
+
+def _each_once(live: list[tuple[Ack, Held]], stale: list[int]) -> list[tuple[Ack, Held]]:
+    """Keep the first ack of each lease; a second one in the same call is stale."""
+    once: dict[int, tuple[Ack, Held]] = {}
+    for ack, held in live:
+        if ack.lease.id in once:
+            stale.append(ack.lease.id)
+        else:
+            once[ack.lease.id] = (ack, held)
+    return list(once.values())
+
+
+def _again(record: Record, result: Result) -> Record:
+    """Return the record for its next try, or for its next visit."""
+    if result is Result.RETRY:
+        return record._replace(attempts=record.attempts + 1)
+    if result is Result.DONE:
+        return record._replace(attempts=0, lost=0, visit=record.visit + 1)
+    return record

@@ -1,0 +1,166 @@
+"""How keys and queued records look on disk.
+
+| family | key | value |
+|---|---|---|
+| seen | queue u32, fp u64 | state u8 |
+| q | queue u32, class u8, urgency u8, rank u32, seq u64 | record |
+| due | at_ms u64, queue u32, fp u64 | rank u32, record |
+| page | queue u32, fp u64 | what the page index keeps |
+| content | job u32, digest | URL |
+| host | host u32 | HostRow |
+| queue | queue u32 | QueueRow |
+| meta | name | version, secret, epoch, sequence, jobs, marks |
+
+A *queue* is one host within one job, so the URLs of a host sit together in every family. All
+integers are big-endian: byte order is queue order. Urgency is 9 - priority. A record carries its
+version in the first byte.
+"""
+
+import struct
+from typing import NamedTuple
+
+import msgspec
+
+from skitter.frontier.model import Link
+from skitter.types import Fingerprint, HostKey, JobNumber, PageClass
+
+FORMAT_VERSION = 1
+FAMILIES = ("seen", "q", "due", "page", "content", "host", "queue")
+
+QUEUED = b"q"
+SCHEDULED = b"s"
+DONE = b"d"
+DEAD = b"x"
+DROPPED = b"o"
+
+MAX_PATH_BYTES = 0xFFFF
+_RECORD_VERSION = 1
+_HEAD = struct.Struct(">BBBBBHHIIQH")
+_HTTPS = 1
+_NAV = 2
+
+queue_prefix = struct.Struct(">I").pack
+seen_key = struct.Struct(">IQ").pack
+line_prefix = struct.Struct(">IB").pack
+entry_key = struct.Struct(">IBBIQ").pack
+entry_parts = struct.Struct(">IBBIQ").unpack
+due_key = struct.Struct(">QIQ").pack
+due_parts = struct.Struct(">QIQ").unpack
+u32 = struct.Struct(">I")
+u64 = struct.Struct(">Q")
+
+
+class Record(NamedTuple):
+    """One waiting URL, as stored."""
+
+    path: str
+    """The URL after scheme and host key."""
+    https: bool
+    page_class: PageClass
+    priority: int
+    attempts: int
+    lost: int
+    depth: int
+    slot: int
+    visit: int
+    found_s: int
+    fp: Fingerprint
+    referrer: str
+
+    def url(self, host: HostKey) -> str:
+        """Return the whole URL."""
+        return f"{'https' if self.https else 'http'}://{host}{self.path}"
+
+    def pack(self) -> bytes:
+        """Return the stored form."""
+        flags = (_HTTPS if self.https else 0) | (_NAV if self.page_class is PageClass.NAV else 0)
+        path = self.path.encode()
+        head = _HEAD.pack(
+            _RECORD_VERSION,
+            flags,
+            self.priority,
+            min(self.attempts, 255),
+            min(self.lost, 255),
+            min(self.depth, 0xFFFF),
+            self.slot,
+            self.visit,
+            self.found_s,
+            self.fp,
+            len(path),
+        )
+        return head + path + self.referrer.encode()
+
+    @classmethod
+    def of(cls, link: Link, found_s: int) -> "Record":
+        """Make the record of a link just offered."""
+        https = link.url.startswith("https")
+        path = link.url[len(link.host) + (8 if https else 7) :]
+        return cls(
+            path,
+            https,
+            link.page_class,
+            link.priority,
+            0,
+            0,
+            link.depth,
+            link.slot,
+            1,
+            found_s,
+            link.fp,
+            link.referrer,
+        )
+
+
+def unpack_record(data: bytes) -> Record:
+    """Read a stored record."""
+    (version, flags, priority, attempts, lost, depth, slot, visit, found_s, fp, length) = (
+        _HEAD.unpack_from(data)
+    )
+    if version != _RECORD_VERSION:
+        raise ValueError(
+            f"queued record of version {version}, this program reads {_RECORD_VERSION}"
+        )
+    end = _HEAD.size + length
+    return Record(
+        data[_HEAD.size : end].decode(),
+        bool(flags & _HTTPS),
+        PageClass.NAV if flags & _NAV else PageClass.DATA,
+        priority,
+        attempts,
+        lost,
+        depth,
+        slot,
+        visit,
+        found_s,
+        Fingerprint(fp),
+        data[end:].decode(),
+    )
+
+
+class HostRow(msgspec.Struct, array_like=True):
+    """One host's gate, as stored."""
+
+    version: int
+    name: str
+    delay_ms: int
+    per_host: int
+    next_at_ms: int
+
+
+class QueueRow(msgspec.Struct, array_like=True):
+    """One queue's counters, as stored; leased URLs count as queued."""
+
+    version: int
+    host: int
+    job: JobNumber
+    data: int = 0
+    nav: int = 0
+    scheduled: int = 0
+    done: int = 0
+    dead: int = 0
+    dropped: int = 0
+
+
+pack_row = msgspec.msgpack.Encoder().encode
+unpack_host = msgspec.msgpack.Decoder(HostRow).decode
+unpack_queue = msgspec.msgpack.Decoder(QueueRow).decode

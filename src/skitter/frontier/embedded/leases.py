@@ -1,0 +1,94 @@
+"""The leases of this process, and when they end. In memory only: a restart ends them all."""
+
+from heapq import heappop, heappush
+
+from skitter.frontier.embedded.agenda import Host, Queue
+from skitter.frontier.embedded.layout import Record
+from skitter.frontier.model import Lease
+
+
+class Held:
+    """One lease as the frontier sees it."""
+
+    __slots__ = ("expires_at", "gates", "key", "lease", "queue", "record")
+
+    def __init__(self, lease: Lease, queue: Queue, key: bytes, record: Record) -> None:
+        self.lease = lease
+        self.queue = queue
+        self.key = key
+        self.record = record
+        self.expires_at = lease.expires_at
+        self.gates: list[Host] = [queue.host]
+        """Hosts held in flight under this lease: its own, and those of redirect hops."""
+
+
+class LeaseBook:
+    """Every live lease by id and by queue key."""
+
+    def __init__(self, fence: int) -> None:
+        self.fence = fence
+        self._next_id = fence << 40
+        self.by_id: dict[int, Held] = {}
+        self.by_key: dict[bytes, Held] = {}
+        self._expiry: list[tuple[float, int]] = []
+
+    def grant(self, queue: Queue, key: bytes, record: Record, expires_at: float) -> Lease:
+        """Lease one entry."""
+        self._next_id += 1
+        lease = Lease(
+            self._next_id,
+            record.url(queue.host.name),
+            record.fp,
+            queue.host.name,
+            queue.job,
+            record.slot,
+            self.fence,
+            record.page_class,
+            record.priority,
+            record.depth,
+            record.attempts,
+            record.lost,
+            record.visit,
+            record.referrer,
+            record.found_s,
+            expires_at,
+        )
+        held = Held(lease, queue, key, record)
+        self.by_id[lease.id] = self.by_key[key] = held
+        heappush(self._expiry, (expires_at, lease.id))
+        return lease
+
+    def end(self, held: Held) -> None:
+        """Remove a lease."""
+        del self.by_id[held.lease.id]
+        del self.by_key[held.key]
+
+    def renew(self, lease_id: int, expires_at: float) -> bool:
+        """Prolong a lease; False when it has ended."""
+        held = self.by_id.get(lease_id)
+        if held is None:
+            return False
+        held.expires_at = expires_at
+        heappush(self._expiry, (expires_at, lease_id))
+        return True
+
+    def expired(self, boot: float) -> list[Held]:
+        """Return the leases whose time is over."""
+        over: dict[int, Held] = {}
+        while self._expiry and self._expiry[0][0] <= boot:
+            _, lease_id = heappop(self._expiry)
+            held = self.by_id.get(lease_id)
+            if held is not None and held.expires_at <= boot:
+                over[lease_id] = held
+        return list(over.values())
+
+    def next_expiry(self) -> float | None:
+        """Return when the next lease may end, on the boot clock."""
+        while self._expiry and self._expiry[0][1] not in self.by_id:
+            heappop(self._expiry)
+        return self._expiry[0][0] if self._expiry else None
+
+
+def same_lease(held: Held | None, lease: Lease) -> bool:
+    """Tell whether an ack's lease is the live one of that id."""
+    return held is not None and held.lease.fp == lease.fp and held.lease.fence == lease.fence

@@ -1,0 +1,124 @@
+"""The waiting URLs of one class in one queue: a sorted head in memory, the rest on disk.
+
+Invariant: every entry on disk with a key below ``next_read`` is in the head, leased, or gone.
+So a refill starts at ``next_read`` and never walks over what was deleted before it, which is
+what makes a queue in an LSM tree slow otherwise.
+"""
+
+from bisect import insort
+from collections.abc import Callable, Container, Iterable
+
+from skitter.frontier.embedded.layout import line_prefix
+
+Entry = tuple[bytes, bytes]
+"""Key and stored record."""
+
+ReadFrom = Callable[[bytes, bytes], Iterable[Entry]]
+"""Entries from a key on, in order, while they carry a prefix."""
+
+URGENCY_BYTE = 5
+LEAST_URGENT = 9
+MIN_HEAD = 8
+MAX_HEAD = 512
+
+
+class HeadBudget:
+    """How many entries all heads together may hold, so that memory does not follow the queue."""
+
+    __slots__ = ("left",)
+
+    def __init__(self, entries: int) -> None:
+        self.left = entries
+
+    def share(self) -> int:
+        """Return how many entries one refill may load."""
+        return max(MIN_HEAD, min(MAX_HEAD, self.left))
+
+
+class Line:
+    """One class of one queue."""
+
+    __slots__ = ("budget", "head", "hint", "next_read", "prefix", "waiting")
+
+    def __init__(self, queue: int, page_class: int, waiting: int, budget: HeadBudget) -> None:
+        self.prefix = line_prefix(queue, page_class)
+        self.next_read = self.prefix
+        self.head: list[Entry] = []
+        self.waiting = waiting
+        """Entries neither leased nor gone, on disk or in the head."""
+        # Unknown until read: an unread line counts as urgent, an empty one as not.
+        self.hint = 0 if waiting else LEAST_URGENT
+        self.budget = budget
+
+    def insert(self, key: bytes, record: bytes) -> None:
+        """Account for an entry that begins to wait: just written, or given back by a lease."""
+        if len(self.head) == self.waiting and self.budget.left > 0:
+            # Nothing waits unread, so the head may grow at its end.
+            if key >= self.next_read:
+                self.next_read = key + b"\0"
+            self._put(key, record)
+        elif key < self.next_read:
+            self._put(key, record)
+        urgency = key[URGENCY_BYTE]
+        self.hint = min(self.hint, urgency) if self.waiting else urgency
+        self.waiting += 1
+
+    def _put(self, key: bytes, record: bytes) -> None:
+        head = self.head
+        if head and key < head[-1][0]:
+            insort(head, (key, record))
+        else:
+            head.append((key, record))
+        self.budget.left -= 1
+        if len(head) > 2 * MAX_HEAD:
+            self._unload()
+
+    def _unload(self) -> None:
+        """Leave the far half of a head that grew at its front (depth-first) to the disk."""
+        self.next_read = self.head[MAX_HEAD][0]
+        self.budget.left += len(self.head) - MAX_HEAD
+        del self.head[MAX_HEAD:]
+
+    def urgency(self) -> int:
+        """Return the first entry's urgency (0 is most urgent), or a lower bound of it."""
+        return self.head[0][0][URGENCY_BYTE] if self.head else self.hint
+
+    def pop(self, read_from: ReadFrom, leased: Container[bytes]) -> Entry | None:
+        """Take the first entry; None when none waits."""
+        if not self.waiting:
+            return None
+        if not self.head:
+            self._refill(read_from, leased)
+        if not self.head:
+            raise AssertionError(f"line {self.prefix.hex()} lost {self.waiting} entries")
+        self.waiting -= 1
+        self.budget.left += 1
+        return self.head.pop(0)
+
+    def _refill(self, read_from: ReadFrom, leased: Container[bytes]) -> None:
+        room = self.budget.share()
+        for key, record in read_from(self.next_read, self.prefix):
+            self.next_read = key + b"\0"
+            if key in leased:
+                continue
+            self.head.append((key, record))
+            room -= 1
+            if not room:
+                break
+        self.budget.left -= len(self.head)
+        self.hint = self.head[0][0][URGENCY_BYTE] if self.head else 0
+
+    def remove(self, key: bytes) -> None:
+        """Account for a waiting entry that has just been deleted."""
+        for at, entry in enumerate(self.head):
+            if entry[0] == key:
+                del self.head[at]
+                self.budget.left += 1
+                break
+        self.waiting -= 1
+
+    def clear(self) -> None:
+        """Account for the deletion of every waiting entry."""
+        self.budget.left += len(self.head)
+        self.head.clear()
+        self.waiting = 0

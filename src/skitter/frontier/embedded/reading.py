@@ -1,0 +1,110 @@
+"""Questions about the frontier; nothing here changes it."""
+
+import msgspec
+
+from skitter.frontier.embedded.agenda import Queue
+from skitter.frontier.embedded.core import Core
+from skitter.frontier.embedded.intake import MARK
+from skitter.frontier.embedded.layout import (
+    DEAD,
+    DONE,
+    DROPPED,
+    SCHEDULED,
+    Record,
+    due_parts,
+    queue_prefix,
+    seen_key,
+    u32,
+    unpack_record,
+)
+from skitter.frontier.model import Counts, Link, Sighting, UrlState
+from skitter.types import Fingerprint, HostKey, JobNumber
+
+LOOK_LIMIT = 20_000
+"""How many waiting entries are searched for the details of one; its state needs no search."""
+
+_STATES = {DONE: UrlState.DONE, DEAD: UrlState.DEAD, DROPPED: UrlState.DROPPED}
+
+
+class Reading:
+    """Answers from kept counters and single keys."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+
+    def counts(self, job: JobNumber, domain: str | None) -> Counts:
+        """Return a copy of the kept counters."""
+        registry = self._core.registry
+        kept = registry.counts.get(job) if domain is None else registry.domains.get((job, domain))
+        return msgspec.structs.replace(kept) if kept is not None else Counts()
+
+    def domains(self, job: JobNumber, limit: int) -> list[tuple[str, Counts]]:
+        """Return the domains with most pending URLs."""
+        mine = [(d, c) for (number, d), c in self._core.registry.domains.items() if number == job]
+        mine.sort(key=lambda pair: (-pair[1].pending, pair[0]))
+        return [(domain, msgspec.structs.replace(counts)) for domain, counts in mine[:limit]]
+
+    def mark(self, name: str) -> bytes | None:
+        """Return a value kept with the acks."""
+        return self._core.rocks.get(MARK + name.encode())
+
+    def content(self, job: JobNumber, digest: bytes) -> str | None:
+        """Return the first URL with that content."""
+        found = self._core.rocks.get_one("content", u32.pack(job) + digest)
+        return found.decode() if found is not None else None
+
+    def look(self, job: JobNumber, host: HostKey, fp: Fingerprint) -> Sighting:
+        """Return everything known of one URL."""
+        core = self._core
+        queue = core.registry.queues.get((job, host))
+        if queue is None:
+            return Sighting(UrlState.UNKNOWN)
+        key = seen_key(queue.id, fp)
+        state = core.rocks.get_one("seen", key)
+        if state is None:
+            return Sighting(UrlState.UNKNOWN)
+        note = core.rocks.get_one("page", key) or b""
+        if state in _STATES:
+            return Sighting(_STATES[state], note)
+        if state == SCHEDULED:
+            return self._look_due(queue, fp, note)
+        return self._look_queue(queue, fp, note)
+
+    def _look_queue(self, queue: Queue, fp: Fingerprint, note: bytes) -> Sighting:
+        core = self._core
+        prefix = queue_prefix(queue.id)
+        for n, (key, value) in enumerate(core.rocks.scan("q", prefix, prefix)):
+            record = unpack_record(value)
+            if record.fp == fp:
+                leased = key in core.leases.by_key
+                state = UrlState.LEASED if leased else UrlState.QUEUED
+                return Sighting(state, note, _link(queue, record), record.attempts)
+            if n == LOOK_LIMIT:
+                break
+        return Sighting(UrlState.QUEUED, note)
+
+    def _look_due(self, queue: Queue, fp: Fingerprint, note: bytes) -> Sighting:
+        for n, (key, value) in enumerate(self._core.rocks.scan("due", b"")):
+            at_ms, number, due_fp = due_parts(key)
+            if number == queue.id and due_fp == fp:
+                record = unpack_record(value[4:])
+                link = _link(queue, record)
+                return Sighting(UrlState.SCHEDULED, note, link, record.attempts, at_ms)
+            if n == LOOK_LIMIT:
+                break
+        return Sighting(UrlState.SCHEDULED, note)
+
+
+def _link(queue: Queue, record: Record) -> Link:
+    return Link(
+        record.url(queue.host.name),
+        record.fp,
+        queue.host.name,
+        queue.job,
+        record.slot,
+        record.page_class,
+        record.priority,
+        record.depth,
+        0,
+        record.referrer,
+    )

@@ -1,0 +1,154 @@
+"""Hosts, queues and jobs by name and number, loaded once when the store opens.
+
+Memory is linear in hosts, never in URLs.
+"""
+
+from collections.abc import Iterator
+
+import msgspec
+
+from skitter.frontier.embedded.agenda import Host, Queue
+from skitter.frontier.embedded.layout import (
+    FORMAT_VERSION,
+    HostRow,
+    QueueRow,
+    pack_row,
+    u32,
+    unpack_host,
+    unpack_queue,
+)
+from skitter.frontier.embedded.lines import HeadBudget, Line
+from skitter.frontier.embedded.rocks import Rocks
+from skitter.frontier.model import Counts, JobEntry, JobState
+from skitter.types import HostKey, JobNumber, PageClass
+from skitter.url.domain import registered_domain
+from skitter.url.host import host_name
+
+HEAD_ENTRIES = 100_000
+"""How many waiting URLs are held in memory over all hosts."""
+
+_JOB = b"job:"
+_encode_job = msgspec.json.Encoder().encode
+_decode_job = msgspec.json.Decoder(JobEntry).decode
+
+
+class Registry:
+    """Everything the frontier holds in memory by name."""
+
+    def __init__(self) -> None:
+        self.jobs: dict[JobNumber, JobEntry] = {}
+        self.counts: dict[JobNumber, Counts] = {}
+        self.domains: dict[tuple[JobNumber, str], Counts] = {}
+        self.hosts: dict[HostKey, Host] = {}
+        self.queues: dict[tuple[JobNumber, HostKey], Queue] = {}
+        self.by_number: dict[int, Queue] = {}
+        self.budget = HeadBudget(HEAD_ENTRIES)
+        self._next_host = 1
+        self._next_queue = 1
+
+    def load(self, rocks: Rocks, now_ms: int) -> None:
+        """Rebuild from the stored rows; every gate rests at least its delay after a restart."""
+        for key, value in rocks.scan_meta(_JOB):
+            self._add_job(JobNumber(int(key[len(_JOB) :])), _decode_job(value))
+        numbered: dict[int, Host] = {}
+        for key, value in rocks.scan("host", b""):
+            row = unpack_host(value)
+            host = Host(u32.unpack(key)[0], HostKey(row.name), row.delay_ms, row.per_host)
+            host.stored_at_ms = row.next_at_ms
+            host.stored_delay_ms = row.delay_ms
+            host.next_at_ms = max(row.next_at_ms, now_ms + row.delay_ms)
+            numbered[host.id] = self.hosts[host.name] = host
+            self._next_host = max(self._next_host, host.id + 1)
+        for key, value in rocks.scan("queue", b""):
+            stored = unpack_queue(value)
+            self._load_queue(u32.unpack(key)[0], stored, numbered[stored.host])
+
+    def _load_queue(self, number: int, row: QueueRow, host: Host) -> None:
+        queue = self._add_queue(number, host, row.job)
+        if row.data:
+            queue.data = Line(number, PageClass.DATA, row.data, self.budget)
+        if row.nav:
+            queue.nav = Line(number, PageClass.NAV, row.nav, self.budget)
+        queue.scheduled, queue.done = row.scheduled, row.done
+        queue.dead, queue.dropped = row.dead, row.dropped
+        for counts in queue.counts:
+            counts.queued += row.data + row.nav
+            counts.scheduled += row.scheduled
+            counts.done += row.done
+            counts.dead += row.dead
+            counts.dropped += row.dropped
+
+    def _add_job(self, number: JobNumber, entry: JobEntry) -> None:
+        self.jobs[number] = entry
+        self.counts.setdefault(number, Counts())
+
+    def job_number(self, job_id: str) -> JobNumber | None:
+        """Return the number of a job id, if it is known."""
+        return next((n for n, entry in self.jobs.items() if entry.id == job_id), None)
+
+    def next_job_number(self) -> JobNumber:
+        """Return a number for a job that is not known yet."""
+        return JobNumber(max(self.jobs, default=0) + 1)
+
+    def set_job(self, number: JobNumber, entry: JobEntry) -> None:
+        """Take over a job's entry, its state and its concurrency into its queues."""
+        before = self.jobs.get(number)
+        self._add_job(number, entry)
+        for queue in self.of_job(number):
+            queue.running = entry.state is JobState.RUN
+            if before is not None and before.per_host != entry.per_host:
+                queue.host.per_host = entry.per_host
+
+    def of_job(self, number: JobNumber) -> Iterator[Queue]:
+        """Yield the queues of a job."""
+        return (queue for queue in self.by_number.values() if queue.job == number)
+
+    def queue(self, job: JobNumber, host: HostKey) -> Queue:
+        """Return the queue of a host within a job, made on first use."""
+        found = self.queues.get((job, host))
+        if found is not None:
+            return found
+        return self._add_queue(self._next_queue, self.host(host, job), job)
+
+    def _add_queue(self, number: int, host: Host, job: JobNumber) -> Queue:
+        name = host_name(host.name)
+        domain = registered_domain(name) or name
+        kept = self.domains.setdefault((job, domain), Counts())
+        queue = Queue(number, host, job, domain, (self.counts[job], kept))
+        queue.running = self.jobs[job].state is JobState.RUN
+        host.queues.append(queue)
+        self.queues[job, host.name] = self.by_number[number] = queue
+        self._next_queue = max(self._next_queue, number + 1)
+        return queue
+
+    def host(self, name: HostKey, job: JobNumber) -> Host:
+        """Return a host, made with the job's delay on first use."""
+        found = self.hosts.get(name)
+        if found is None:
+            entry = self.jobs[job]
+            found = Host(self._next_host, name, entry.delay_ms, entry.per_host)
+            self.hosts[name] = found
+            self._next_host += 1
+        return found
+
+    def line(self, queue: Queue, page_class: PageClass) -> Line:
+        """Return a line of a queue, made on first use."""
+        line = queue.line(page_class)
+        if line is None:
+            line = Line(queue.id, page_class, 0, self.budget)
+            if page_class is PageClass.NAV:
+                queue.nav = line
+            else:
+                queue.data = line
+        return line
+
+
+def job_row(number: JobNumber, entry: JobEntry) -> tuple[bytes, bytes]:
+    """Return key and value of a job's stored row."""
+    return _JOB + str(number).encode(), _encode_job(entry)
+
+
+def host_row(host: Host) -> tuple[bytes, bytes]:
+    """Return key and value of a host's stored row."""
+    row = HostRow(FORMAT_VERSION, host.name, host.delay_ms, host.per_host, host.next_at_ms)
+    return u32.pack(host.id), pack_row(row)

@@ -1,0 +1,206 @@
+"""The records that cross the frontier's seam.
+
+They are msgspec structs: made once per link or per page on the hot path, where a frozen
+dataclass costs several times more.
+"""
+
+from collections.abc import Sequence
+from enum import IntEnum, StrEnum
+
+import msgspec
+
+from skitter.types import Fingerprint, HostKey, JobNumber, PageClass
+
+LEASE_MS = 120_000
+MAX_LOST = 3
+"""A URL whose lease was lost this often is handed out once more, only to be buried."""
+DEFAULT_PRIORITY = 5
+DEFAULT_QUEUE_BOUND = 1_000_000
+
+
+class Link(msgspec.Struct, frozen=True, gc=False):
+    """One URL on offer. ``url`` is a serialised http(s) URL without fragment."""
+
+    url: str
+    fp: Fingerprint
+    host: HostKey
+    job: JobNumber
+    slot: int = 0
+    page_class: PageClass = PageClass.DATA
+    priority: int = DEFAULT_PRIORITY
+    """0 (last) to 9 (first)."""
+    depth: int = 0
+    rank: int = 0
+    """Order inside a priority, lower first; equal ranks are first in, first out."""
+    referrer: str = ""
+    not_before_ms: int = 0
+
+
+class Lease(msgspec.Struct, frozen=True):
+    """The right to fetch one URL until ``expires_at`` on the boot clock."""
+
+    id: int
+    url: str
+    fp: Fingerprint
+    host: HostKey
+    job: JobNumber
+    slot: int
+    fence: int
+    page_class: PageClass
+    priority: int
+    depth: int
+    attempts: int
+    """Tries that failed before this one."""
+    lost: int
+    """How often a lease on this URL ended without an ack."""
+    visit: int
+    referrer: str
+    found_s: int
+    """When the URL was first offered, in seconds since the epoch."""
+    expires_at: float
+
+
+class Result(IntEnum):
+    """What an ack asks of the frontier."""
+
+    DONE = 0
+    """Finished; a nav page with ``at_ms`` is visited again then."""
+    RETRY = 1
+    """Failed; try again at ``at_ms``."""
+    DEAD = 2
+    """Given up, or never to be fetched."""
+    DEFER = 3
+    """Not attempted; goes back to its place, or waits until ``at_ms``."""
+
+
+class Hop(msgspec.Struct, frozen=True, gc=False):
+    """A URL met as a redirect hop, known from then on without being queued."""
+
+    fp: Fingerprint
+    host: HostKey
+
+
+class Ack(msgspec.Struct, frozen=True):
+    """The end of one lease: its result and everything found on the page."""
+
+    lease: Lease
+    result: Result
+    at_ms: int | None = None
+    reason: str = ""
+    links: Sequence[Link] = ()
+    hops: Sequence[Hop] = ()
+    note: bytes = b""
+    """What the page index keeps of this visit; opaque to the frontier."""
+    digest: bytes = b""
+    """Content hash, remembered as first held by this URL."""
+
+
+class Freed(msgspec.Struct, frozen=True, gc=False):
+    """A response has arrived: its host may be asked again after its delay."""
+
+    lease_id: int
+    host: HostKey
+    delay_ms: int | None = None
+    """The host's delay from here on; None keeps the one it has."""
+    not_before_ms: int = 0
+    """A back-off: the host rests at least until then."""
+
+
+class Grant(msgspec.Struct, frozen=True, gc=False):
+    """Ownership of one slot."""
+
+    slot: int
+    fence: int
+    expires_at: float
+
+
+class Claim(msgspec.Struct, frozen=True):
+    """The answer to a claim. No lease means nothing is ready before ``next_ready_ms``."""
+
+    leases: tuple[Lease, ...]
+    next_ready_ms: int | None
+    """Earliest time anything can become ready; None when nothing waits at all."""
+
+
+class Receipt(msgspec.Struct, frozen=True):
+    """What became of an offer or an ack."""
+
+    accepted: int = 0
+    stale: tuple[int, ...] = ()
+    """Ids of leases that had ended; what came with them changed nothing."""
+    new: int = 0
+    known: int = 0
+    overflow: int = 0
+    """New links beyond the job's queue bound: kept on disk or dropped, as the job chose."""
+
+
+class Counts(msgspec.Struct):
+    """How many URLs are in each state; ``offered`` is always the sum of the others."""
+
+    queued: int = 0
+    leased: int = 0
+    scheduled: int = 0
+    done: int = 0
+    dead: int = 0
+    dropped: int = 0
+
+    @property
+    def offered(self) -> int:
+        """Every URL ever accepted and not forgotten."""
+        return self.pending + self.done + self.dead + self.dropped
+
+    @property
+    def pending(self) -> int:
+        """URLs that are not finished."""
+        return self.queued + self.leased + self.scheduled
+
+
+class JobState(StrEnum):
+    """Whether URLs of a job are handed out."""
+
+    RUN = "run"
+    PAUSE = "pause"
+    CANCEL = "cancel"
+
+
+class Overflow(StrEnum):
+    """What happens to new links beyond a job's queue bound."""
+
+    SPILL = "spill"
+    DROP = "drop"
+
+
+class JobEntry(msgspec.Struct, frozen=True, kw_only=True):
+    """What the frontier keeps of a job."""
+
+    id: str
+    spec: str = ""
+    """The job as JSON; opaque to the frontier."""
+    state: JobState = JobState.RUN
+    delay_ms: int = 1000
+    per_host: int = 1
+    queue_bound: int = DEFAULT_QUEUE_BOUND
+    overflow: Overflow = Overflow.SPILL
+
+
+class UrlState(StrEnum):
+    """Where one URL is."""
+
+    UNKNOWN = "unknown"
+    QUEUED = "queued"
+    LEASED = "leased"
+    SCHEDULED = "scheduled"
+    DONE = "done"
+    DEAD = "dead"
+    DROPPED = "dropped"
+
+
+class Sighting(msgspec.Struct, frozen=True):
+    """Everything the frontier knows of one URL."""
+
+    state: UrlState
+    note: bytes = b""
+    link: Link | None = None
+    """Set while the URL waits and could be found among the first of its queue."""
+    attempts: int = 0
+    due_ms: int | None = None
