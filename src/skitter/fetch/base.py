@@ -26,14 +26,26 @@ class Request:
 
     url: str
     headers: Mapping[str, str] = field(default_factory=dict)
+    """Override the fetcher's own of the same name, whatever the case of the letters."""
     accept_types: tuple[str, ...] = ()
     """Media types whose body is wanted ("text/html", "text/*"); empty takes any. A response of
     another type with status 200 is closed unread and raises ``TypeRefused``."""
+    limits: FetchLimits | None = None
+    """Caps of this request alone; None takes the fetcher's."""
+    cut_bytes: int = 0
+    """When not 0, a longer body is cut here and marked truncated instead of being refused."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Response:
-    """What one request brought. Header names are lower case; repeated ones are joined by ", "."""
+    """What one request brought.
+
+    Header names are lower case; repeated ones are joined by ", ", except that the first Location
+    stands alone. Header values are text that can be written as UTF-8.
+
+    For a status other than 200 the headers are the answer: a body that is too large, too slow or
+    cannot be decoded is left out or cut, and ``truncated`` says so.
+    """
 
     url: str
     status: int
@@ -46,7 +58,8 @@ class Response:
     address: str = ""
     """The IP address that answered."""
     truncated: bool = False
-    """The server closed before the length it promised, or inside a compressed stream."""
+    """Part of the body is missing: the server closed before the length it promised or inside a
+    compressed stream, or the body was cut at ``Request.cut_bytes``."""
 
     @property
     def content_type(self) -> str | None:
@@ -58,7 +71,11 @@ class Fetcher(Protocol):
     """Brings one response. Safe to call from many tasks at once."""
 
     async def fetch(self, request: Request) -> Response:
-        """Fetch ``request.url`` or raise a ``FetchError``; never follows a redirect."""
+        """Fetch ``request.url`` or raise a ``FetchError``; never follows a redirect.
+
+        The URL is a serialised http or https URL. A status 200 whose body breaks off raises
+        ``ProtocolError`` when nothing of the body came, else the part is returned as truncated.
+        """
 
     async def close(self) -> None:
         """Close every connection; idempotent."""

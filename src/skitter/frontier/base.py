@@ -70,8 +70,9 @@ class Frontier(Protocol):
     async def enter(self, lease: Lease, host: HostKey) -> int:
         """Take the gate of another host under ``lease`` (a redirect hop).
 
-        Answers 0 when taken, else the milliseconds to wait before asking again. The gate is let
-        go by a ``Freed`` naming the host, or with the lease.
+        Answers 0 when the host may be asked, else the milliseconds to wait before asking again;
+        the first question keeps a place in line, before the host's queued URLs. The gate is let go
+        by a ``Freed`` naming the host, or with the lease.
         """
 
 
@@ -116,8 +117,14 @@ class FrontierReader(Protocol):
     async def look(self, job: JobNumber, host: HostKey, fp: Fingerprint) -> Sighting:
         """Return everything known of one URL."""
 
+    async def seen(self, job: JobNumber, urls: Sequence[tuple[HostKey, Fingerprint]]) -> list[bool]:
+        """Tell which URLs were ever accepted, in order."""
+
     async def mark(self, name: str) -> bytes | None:
         """Return the value a caller kept with its acks."""
+
+    async def marks(self, prefix: str) -> dict[str, bytes]:
+        """Return every mark whose name begins with ``prefix``."""
 
     async def content(self, job: JobNumber, digest: bytes) -> str | None:
         """Return the first URL of the job whose page had that content hash."""

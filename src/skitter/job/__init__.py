@@ -1,0 +1,1 @@
+"""What a user asked for: the job, where it comes from, and its seeds."""

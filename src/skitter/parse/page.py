@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass, field
 
+from skitter.url.parse import Base
+
 
 @dataclass(slots=True, kw_only=True)
 class ParsedPage:
@@ -23,3 +25,5 @@ class ParsedPage:
     """Number of a and area elements with a link."""
     refresh: str | None = None
     """Raw target of a meta refresh to another page."""
+    joiner: Base | None = None
+    """Joins ``hrefs`` as the page means them, by its <base> and encoding; None without links."""

@@ -1,0 +1,1 @@
+"""What becomes of records: the sink seam and the sinks behind it."""

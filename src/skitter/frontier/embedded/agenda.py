@@ -100,6 +100,7 @@ class Host:
         "stored_at_ms",
         "stored_delay_ms",
         "ticket",
+        "waiters",
     )
 
     def __init__(self, number: int, name: HostKey, delay_ms: int, per_host: int) -> None:
@@ -113,6 +114,8 @@ class Host:
         """What the disk holds; -1 before the host was ever stored."""
         self.in_flight = 0
         self.queues: list[Queue] = []
+        self.waiters: list[int] = []
+        """Leases whose redirect waits for this gate, first come first served."""
         self.place = _NOWHERE
         self.ticket = 0
         self.ready_urgency = 0

@@ -6,7 +6,7 @@ from skitter.clock import Clock
 from skitter.frontier.embedded.agenda import Agenda, Host, Queue
 from skitter.frontier.embedded.change import Change
 from skitter.frontier.embedded.layout import Record, due_key, entry_key, u32, u64
-from skitter.frontier.embedded.leases import LeaseBook
+from skitter.frontier.embedded.leases import Held, LeaseBook
 from skitter.frontier.embedded.lines import Line
 from skitter.frontier.embedded.registry import Registry
 from skitter.frontier.embedded.rocks import Rocks
@@ -69,10 +69,21 @@ class Core:
 
     def let_go(self, host: Host, now_ms: int) -> None:
         """Count one request of a host as answered; its next one waits for its delay."""
-        host.in_flight -= 1
         if host.per_host == 1:
             host.next_at_ms = max(host.next_at_ms, now_ms + host.delay_ms)
+        host.in_flight -= 1
+        while host.waiters and host.in_flight < host.per_host:
+            held = self.leases.by_id.get(host.waiters.pop(0))
+            if held is not None:
+                self.take_gate(held, host, now_ms)
         self.agenda.enlist(host, now_ms)
+
+    def take_gate(self, held: Held, host: Host, now_ms: int) -> None:
+        """Hold a host in flight for a redirect, from its next-allowed time on."""
+        host.in_flight += 1
+        held.gates.append(host)
+        held.enters_at[host] = max(now_ms, host.next_at_ms)
+        host.next_at_ms = held.enters_at[host] + host.delay_ms
 
     def save_gate(self, change: Change, host: Host) -> None:
         """Store a gate that a restart could not rebuild: a new delay, or a rest beyond it."""

@@ -177,6 +177,14 @@ class EmbeddedFrontier:
         """Return a value kept with the acks."""
         return self._reading.mark(name)
 
+    async def marks(self, prefix: str) -> dict[str, bytes]:
+        """Return the marks whose names begin with ``prefix``."""
+        return self._reading.marks(prefix)
+
+    async def seen(self, job: JobNumber, urls: Sequence[tuple[HostKey, Fingerprint]]) -> list[bool]:
+        """Tell which URLs were ever accepted."""
+        return self._reading.seen(job, urls)
+
     async def content(self, job: JobNumber, digest: bytes) -> str | None:
         """Return the first URL with that content."""
         return self._reading.content(job, digest)

@@ -13,6 +13,7 @@ from skitter.frontier.model import Claim, Freed, JobState, Lease
 from skitter.types import HostKey
 
 DUE_BATCH = 256
+GATE_POLL_MS = 20
 
 
 class Handout:
@@ -97,15 +98,14 @@ class Handout:
             return 0
         now_ms = core.now_ms()
         host = core.registry.host(name, held.queue.job)
-        if host.in_flight >= host.per_host:
-            return max(50, host.delay_ms)
-        if host.next_at_ms > now_ms:
-            return host.next_at_ms - now_ms
-        held.gates.append(host)
-        host.in_flight += 1
-        host.next_at_ms = now_ms + host.delay_ms
-        core.agenda.enlist(host, now_ms)
-        return 0
+        if host not in held.enters_at or host not in held.gates:
+            if host.in_flight >= host.per_host:
+                if lease.id not in host.waiters:
+                    host.waiters.append(lease.id)
+                return max(GATE_POLL_MS, host.next_at_ms - now_ms)
+            core.take_gate(held, host, now_ms)
+            core.agenda.enlist(host, now_ms)
+        return max(0, held.enters_at[host] - now_ms)
 
     def reap(self) -> None:
         """Return URLs whose lease is over to their place, counting the loss."""

@@ -54,7 +54,7 @@ class Record(NamedTuple):
     """One waiting URL, as stored."""
 
     path: str
-    """The URL after scheme and host key."""
+    """The URL after scheme and host key; the whole URL where it is spelled unlike its host key."""
     https: bool
     page_class: PageClass
     priority: int
@@ -69,6 +69,8 @@ class Record(NamedTuple):
 
     def url(self, host: HostKey) -> str:
         """Return the whole URL."""
+        if not self.path.startswith("/"):
+            return self.path
         return f"{'https' if self.https else 'http'}://{host}{self.path}"
 
     def pack(self) -> bytes:
@@ -94,7 +96,11 @@ class Record(NamedTuple):
     def of(cls, link: Link, found_s: int) -> "Record":
         """Make the record of a link just offered."""
         https = link.url.startswith("https")
-        path = link.url[len(link.host) + (8 if https else 7) :]
+        at = 8 if https else 7
+        # "http://a.com.:81/" has the host key "a.com:81": such a URL is kept whole.
+        path = link.url[len(link.host) + at :] if link.url.startswith(link.host, at) else link.url
+        if not path.startswith("/"):
+            path = link.url
         return cls(
             path,
             https,

@@ -10,7 +10,7 @@ from skitter.frontier.model import Lease
 class Held:
     """One lease as the frontier sees it."""
 
-    __slots__ = ("expires_at", "gates", "key", "lease", "queue", "record")
+    __slots__ = ("enters_at", "expires_at", "gates", "key", "lease", "queue", "record")
 
     def __init__(self, lease: Lease, queue: Queue, key: bytes, record: Record) -> None:
         self.lease = lease
@@ -20,6 +20,8 @@ class Held:
         self.expires_at = lease.expires_at
         self.gates: list[Host] = [queue.host]
         """Hosts held in flight under this lease: its own, and those of redirect hops."""
+        self.enters_at: dict[Host, int] = {}
+        """When a hop's host may be asked."""
 
 
 class LeaseBook:

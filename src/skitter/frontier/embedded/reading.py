@@ -1,5 +1,7 @@
 """Questions about the frontier; nothing here changes it."""
 
+from collections.abc import Sequence
+
 import msgspec
 
 from skitter.frontier.embedded.agenda import Queue
@@ -47,6 +49,19 @@ class Reading:
     def mark(self, name: str) -> bytes | None:
         """Return a value kept with the acks."""
         return self._core.rocks.get(MARK + name.encode())
+
+    def marks(self, prefix: str) -> dict[str, bytes]:
+        """Return the marks whose names begin with ``prefix``."""
+        found = self._core.rocks.scan_meta(MARK + prefix.encode())
+        return {key[len(MARK) :].decode(): value for key, value in found}
+
+    def seen(self, job: JobNumber, urls: Sequence[tuple[HostKey, Fingerprint]]) -> list[bool]:
+        """Tell which URLs are known."""
+        core = self._core
+        queues = [core.registry.queues.get((job, host)) for host, _ in urls]
+        keys = [seen_key(q.id, fp) for q, (_, fp) in zip(queues, urls, strict=True) if q]
+        known = iter(core.rocks.get_many("seen", keys) if keys else [])
+        return [queue is not None and next(known) is not None for queue in queues]
 
     def content(self, job: JobNumber, digest: bytes) -> str | None:
         """Return the first URL with that content."""

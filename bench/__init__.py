@@ -1,0 +1,1 @@
+"""Skitter beside other crawlers on one web: ``python -m bench``; its memory: ``bench.memory``."""

@@ -1,0 +1,125 @@
+"""Skitter beside other crawlers: the same web, the same core, in turns, judged by the server.
+
+nginx has one core, the crawler another. Every round runs every crawler once, so that a machine
+that slows down slows all of them down; the tables show medians.
+"""
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+
+from rich.console import Console
+
+from bench.crawlers import CRAWLERS, Crawler, Start, need_packages
+from bench.judge import Records, judge_log, judge_records
+from bench.measure import measured
+from bench.nginx import served
+from bench.paths import OUT, RESULTS, RUNS
+from bench.render import Manifest, rendered
+from bench.report import Run, as_json, bars, faults, show
+
+MANY_HOSTS = 100
+_LAST_WORDS = 300
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the comparison; 1 when a bar is missed or a crawl of Skitter's was not exact."""
+    options = _options(arguments)
+    console = Console()
+    chosen = [crawler for crawler in CRAWLERS if crawler.name in options.only]
+    OUT.mkdir(parents=True, exist_ok=True)
+    need_packages(nginx="nginx-light", taskset="util-linux")
+    for crawler in chosen:
+        crawler.prepare()
+    cores = sorted(os.sched_getaffinity(0))
+    if len(cores) == 1:
+        console.print("Only one core: server and crawler share it, speeds are not comparable.")
+    runs: list[Run] = []
+    for number in range(1, options.rounds + 1):
+        for hosts in options.hosts:
+            for crawler in chosen:
+                run = _one(crawler, hosts, number, options, cores)
+                runs.append(run)
+                _tell(console, run)
+    show(console, runs, [crawler.name for crawler in chosen], options.rounds)
+    for crawler in chosen:
+        console.print(f"{crawler.name}: {crawler.note}", style="dim", highlight=False)
+    RESULTS.write_text(json.dumps(as_json(runs), indent=1))
+    console.print(f"everything measured is in {RESULTS}", highlight=False)
+    return int(bool(faults(runs)) or not all(bar.met for bar in bars(runs)))
+
+
+def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
+    names = [crawler.name for crawler in CRAWLERS]
+    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
+    parser.add_argument("--only", nargs="+", choices=names, default=names, help="these crawlers")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--pages", type=int, default=20_000, help="size of the web")
+    parser.add_argument(
+        "--hosts", nargs="+", type=int, choices=(1, MANY_HOSTS), default=[1, MANY_HOSTS]
+    )
+    parser.add_argument("--timeout", type=float, default=600.0, help="seconds for one crawl")
+    parser.add_argument("--keep", action="store_true", help="keep what the crawlers wrote")
+    return parser.parse_args(arguments)
+
+
+def _one(
+    crawler: Crawler, hosts: int, number: int, options: argparse.Namespace, cores: list[int]
+) -> Run:
+    """Make one run and judge it."""
+    pages = min(options.pages, crawler.most_pages or options.pages)
+    manifest = rendered(pages, hosts)
+    folder = RUNS / f"{crawler.name}-{hosts}-{number}"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    start = Start(url=manifest.start, many_hosts=hosts > 1, folder=folder)
+    with served(manifest, folder / "nginx", core=cores[0]) as log:
+        cost = measured(
+            crawler.command(start),
+            core=cores[-1] if len(cores) == 1 else cores[1],
+            folder=folder,
+            timeout_s=options.timeout,
+            environment={},
+        )
+    with log.open() as lines:
+        requests = judge_log(manifest, lines)
+    run = Run(
+        crawler=crawler.name,
+        hosts=hosts,
+        web_pages=pages,
+        round=number,
+        cost=cost,
+        requests=requests,
+        records=_records(crawler, manifest, start),
+        last_words=(folder / "output.txt").read_text(errors="replace")[-_LAST_WORDS:].strip(),
+    )
+    if not options.keep and run.finished:
+        # A mirror or a store of 20,000 pages is large; deleting it must not disturb the next run.
+        shutil.rmtree(folder)
+        subprocess.run(["sync"], check=True)
+    return run
+
+
+def _records(crawler: Crawler, manifest: Manifest, start: Start) -> Records | None:
+    if not crawler.keeps_records or not start.records.exists():
+        return None
+    with start.records.open("rb") as lines:
+        return judge_records(manifest, lines)
+
+
+def _tell(console: Console, run: Run) -> None:
+    state = "exact" if run.exact else "finished" if run.finished else "FAILED"
+    console.print(
+        f"round {run.round} · {run.hosts:>3} host(s) · {run.crawler:<8}"
+        f" {run.pages_per_s:8,.0f} pages/s {run.cpu_ms_per_page:7.2f} ms/page"
+        f" {run.cost.peak_rss_mb:6,.0f} MB  {state}",
+        highlight=False,
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

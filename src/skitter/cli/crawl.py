@@ -1,0 +1,63 @@
+"""``skitter crawl``: a site, a list of URLs or a job file, crawled from this process."""
+
+import sys
+
+import typer
+
+from skitter.cli import crawl_flags as flag
+from skitter.cli.examples import examples
+
+EXAMPLES = examples(
+    "skitter crawl https://example.com",
+    "skitter crawl https://example.com --scope domain --depth 3 --pages 1000 --out example.jsonl",
+    "skitter crawl https://example.com --include /blog/ --exclude 'sort=' --delay 0.5",
+    "cat urls.txt | skitter crawl --seeds - --scope any --depth 0 --out pages.jsonl",
+    "skitter crawl --job job.toml --quiet --json",
+)
+
+
+def crawl(  # noqa: PLR0913, PLR0917  one parameter a flag; the values are read from the context
+    ctx: typer.Context,
+    urls: flag.Urls = None,
+    seeds: flag.Seeds = None,
+    job: flag.JobFile = None,
+    out: flag.Out = None,
+    data: flag.Data = None,
+    fresh: flag.Fresh = False,
+    scope: flag.Scope = None,
+    depth: flag.Depth = None,
+    pages: flag.Pages = None,
+    order: flag.Order = None,
+    include: flag.Include = None,
+    exclude: flag.Exclude = None,
+    delay: flag.Delay = None,
+    per_host: flag.PerHost = None,
+    robots: flag.Robots = None,
+    agent: flag.Agent = None,
+    timeout: flag.Timeout = None,
+    max_bytes: flag.MaxBytes = None,
+    concurrency: flag.Concurrency = None,
+    allow_private: flag.AllowPrivate = None,
+    hosts: flag.Hosts = None,
+    fast: flag.Fast = None,
+    quiet: flag.Quiet = None,
+    json: flag.Json = False,
+) -> None:
+    """Crawl a site, a list of URLs or what a job file says, and write one record a page.
+
+    Progress is on standard error. Ctrl-C stops gently; the same command goes on from there.
+
+    What became of a page, and why, tells: skitter page URL
+    """
+    from skitter.cli.request import Request, crawl_on  # noqa: PLC0415  heavy, not for --help
+
+    request = Request(
+        urls=tuple(urls or ()),
+        seeds=seeds,
+        job_file=job,
+        fresh=fresh,
+        json=json,
+        params=ctx.params,
+        argv=tuple(sys.argv[1:]),
+    )
+    raise typer.Exit(crawl_on(request))

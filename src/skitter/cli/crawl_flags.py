@@ -1,0 +1,160 @@
+"""The flags of ``skitter crawl``, each with the words of its help.
+
+None means that a flag was not given, so that file and environment can speak; the defaults named
+in the help are the job's and the process's own.
+"""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+_STATE = "Results and state"
+_REACH = "Where to go"
+_MANNERS = "Manners and limits"
+_MACHINE = "This machine"
+
+Urls = Annotated[list[str] | None, typer.Argument(metavar="URL", help="Where to start.")]
+Seeds = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FILE", help="Start from the URLs in a file, one a line; - reads standard input."
+    ),
+]
+JobFile = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Do what a job file (TOML or JSON) says.")
+]
+Out = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="Write one record a page here (.jsonl); default <job id>.jsonl.",
+        rich_help_panel=_STATE,
+    ),
+]
+Data = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="DIR",
+        help="Keep the state here; the same command goes on from it; default .skitter/<job id>.",
+        rich_help_panel=_STATE,
+    ),
+]
+Fresh = Annotated[
+    bool,
+    typer.Option("--fresh", help="Start over: forget state and results.", rich_help_panel=_STATE),
+]
+Scope = Annotated[
+    Literal["host", "domain", "subsite", "any"] | None,
+    typer.Option(
+        help="Follow links to the same host, registered domain, sub-site, or any; default host.",
+        rich_help_panel=_REACH,
+    ),
+]
+Depth = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N",
+        help="Links to follow from a start; 0 fetches the starts alone; default no limit.",
+        rich_help_panel=_REACH,
+    ),
+]
+Pages = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N",
+        help="Stop after N pages; default no limit.",
+        rich_help_panel=_REACH,
+    ),
+]
+Order = Annotated[
+    Literal["bfs", "dfs"] | None,
+    typer.Option(help="Breadth first or depth first; default bfs.", rich_help_panel=_REACH),
+]
+Include = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="RE",
+        help="Follow only links this regular expression finds; repeatable.",
+        rich_help_panel=_REACH,
+    ),
+]
+Exclude = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="RE",
+        help="Never follow links this regular expression finds; repeatable.",
+        rich_help_panel=_REACH,
+    ),
+]
+Delay = Annotated[
+    float | None,
+    typer.Option(
+        metavar="S",
+        help="Seconds between two requests to one host; default 1.",
+        rich_help_panel=_MANNERS,
+    ),
+]
+PerHost = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N",
+        help="Requests to one host at the same time; default 1.",
+        rich_help_panel=_MANNERS,
+    ),
+]
+Robots = Annotated[
+    bool | None,
+    typer.Option(
+        "--robots/--no-robots",
+        help="Obey robots.txt and robots directives in pages; default robots.",
+        rich_help_panel=_MANNERS,
+    ),
+]
+Agent = Annotated[
+    str | None, typer.Option(metavar="STR", help="User-Agent to send.", rich_help_panel=_MANNERS)
+]
+Timeout = Annotated[
+    float | None,
+    typer.Option(metavar="S", help="Seconds for one page; default 60.", rich_help_panel=_MANNERS),
+]
+MaxBytes = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N",
+        help="Bytes of one page at most; default 33554432.",
+        rich_help_panel=_MANNERS,
+    ),
+]
+Concurrency = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N",
+        help="Requests at the same time, over all hosts; default 64.",
+        rich_help_panel=_MACHINE,
+    ),
+]
+AllowPrivate = Annotated[
+    bool | None,
+    typer.Option(
+        "--allow-private/--no-allow-private",
+        help="Let requests go to private and loopback addresses.",
+        rich_help_panel=_MACHINE,
+    ),
+]
+Hosts = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE", help="Look names up in this hosts file first.", rich_help_panel=_MACHINE
+    ),
+]
+Fast = Annotated[
+    bool | None,
+    typer.Option(
+        "--fast/--no-fast",
+        help="No fsync: a power cut may repeat the last pages.",
+        rich_help_panel=_MACHINE,
+    ),
+]
+Quiet = Annotated[bool | None, typer.Option("--quiet/--no-quiet", help="No progress, no summary.")]
+Json = Annotated[bool, typer.Option("--json", help="End with one line of JSON on standard output.")]

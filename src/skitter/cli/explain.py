@@ -1,0 +1,76 @@
+"""Everything known of one page, found and laid out."""
+
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import uvloop
+
+from skitter.config import STATE_DIR, resolve
+from skitter.errors import ConfigError
+from skitter.job.entry import entry_url
+from skitter.wiring import explain_page
+
+
+def print_page(url: str, data: Path | None, *, as_json: bool) -> None:
+    """Print what the crawl in ``data`` knows of ``url``."""
+    wanted = entry_url(url)
+    settings = resolve({"data": data}, os.environ, Path.cwd()).settings
+    directory = data_directory(settings.data, Path.cwd())
+    found = uvloop.run(explain_page(directory, wanted))
+    if as_json:
+        print(json.dumps(found, default=str, ensure_ascii=False))
+    else:
+        print("\n".join(readable(found)))
+
+
+def data_directory(named: Path | None, cwd: Path) -> Path:
+    """Return the state directory meant: the one named, else the only one there is."""
+    if named is not None:
+        if not named.is_dir():
+            raise ConfigError(f"{named}: no such state directory")
+        return named
+    base = cwd / STATE_DIR
+    found = sorted(path for path in base.iterdir() if path.is_dir()) if base.is_dir() else []
+    match found:
+        case [only]:
+            return only
+        case []:
+            raise ConfigError(f"no crawl has left its state in {base}; name one with --data DIR")
+        case _:
+            names = ", ".join(str(path.relative_to(cwd)) for path in found)
+            raise ConfigError(f"several crawls here; name one with --data DIR: {names}")
+
+
+def readable(found: Mapping[str, object]) -> list[str]:
+    """Return a document of facts as aligned lines, tables inside it indented by dotted names."""
+    rows = list(_rows(found))
+    width = max((len(name) for name, _ in rows), default=0)
+    return [f"{name:<{width}}  {value}".rstrip() for name, value in rows]
+
+
+def _rows(found: Mapping[str, object], prefix: str = "") -> Iterator[tuple[str, str]]:
+    for key, value in found.items():
+        name = f"{prefix}{key}"
+        if isinstance(value, Mapping) and value:
+            yield from _rows(value, f"{name}.")
+        elif isinstance(value, Sequence) and not isinstance(value, str | bytes) and value:
+            for position, item in enumerate(value):
+                yield (name if position == 0 else "", _text(item))
+        else:
+            yield name, _text(value)
+
+
+def _text(value: object) -> str:
+    match value:
+        case None | "" | [] | {} | ():
+            return "-"
+        case bool():
+            return "yes" if value else "no"
+        case str():
+            return " ".join(value.split())
+        case int() | float():
+            return str(value)
+        case _:
+            return json.dumps(value, default=str, ensure_ascii=False)

@@ -1,0 +1,127 @@
+"""What a ``crawl`` command line asks for: checked, and then done."""
+
+import logging
+import os
+import stat
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from skitter.cli.report import complain
+from skitter.cli.run import finish, run_crawl
+from skitter.cli.summary import resume_command
+from skitter.config import Resolved, RunOptions, Settings, resolve, run_options
+from skitter.errors import ConfigError
+from skitter.job.load import job_from_flags, load_job
+from skitter.job.seeds import BadSeed, open_seeds, stream_seeds
+from skitter.job.spec import Job
+from skitter.wiring import open_crawl
+
+logger = logging.getLogger(__name__)
+
+STDIN = "-"
+_SHOWN_BAD_LINES = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """A command line, parsed but not yet judged."""
+
+    urls: tuple[str, ...] = ()
+    seeds: str | None = None
+    job_file: Path | None = None
+    fresh: bool = False
+    json: bool = False
+    params: Mapping[str, object]
+    """Every flag by name; None where it was not given."""
+    argv: tuple[str, ...] = ()
+
+    def settings(self) -> dict[str, object]:
+        """Return the flags that are settings and were given."""
+        named = {name: self.params.get(name) for name in Settings.model_fields}
+        return {name: value for name, value in named.items() if value not in (None, [], ())}
+
+
+def crawl_on(request: Request) -> int:
+    """Crawl what was asked for; return the exit code.
+
+    Nothing is opened, made or deleted before everything that was said is known to make sense.
+    """
+    resolved = resolve(request.settings(), os.environ, Path.cwd())
+    job = wanted_job(request, resolved)
+    options = run_options(resolved, job, fresh=request.fresh, json=request.json)
+    check_paths(options)
+    bad_lines = BadLines()
+    seeds = seed_urls(request.seeds, bad_lines)
+    summary, code = run_crawl(open_crawl, job, options, seeds)
+    if bad_lines.count and not options.quiet:
+        complain(f"{bad_lines.count} lines of {request.seeds} were not URLs and were skipped")
+    finish(summary, options, resume_command(request.argv))
+    return code
+
+
+def wanted_job(request: Request, resolved: Resolved) -> Job:
+    """Return the job of a command line, or say what is missing or contradicts itself."""
+    if request.urls and request.job_file is not None:
+        raise ConfigError("URLs and --job: wanted one of them; list the URLs in the job's entries")
+    for url in request.urls:
+        if "//" not in url and Path(url).is_file():
+            raise ConfigError(f"{url}: is a file; wanted a URL, or the file as --seeds or --job")
+    base = None if request.job_file is None else load_job(request.job_file)
+    job = job_from_flags(
+        request.urls,
+        flags=resolved.job_flags(),
+        defaults=resolved.job_defaults(),
+        base=base,
+        seeds=request.seeds,
+    )
+    if not job.entries and request.seeds is None:
+        missing = "URL, --seeds FILE or --job FILE" if base is None else "entries in the job file"
+        raise ConfigError(f"nothing to crawl: wanted {missing}")
+    return job
+
+
+def check_paths(options: RunOptions) -> None:
+    """Refuse places that cannot work before anything is opened or deleted."""
+    if options.data.exists() and not options.data.is_dir():
+        raise ConfigError(f"{options.data}: not a directory; wanted one for --data")
+    if options.out is not None:
+        _check_out(options.out)
+    if options.hosts is not None and not os.access(options.hosts, os.R_OK):
+        raise ConfigError(f"{options.hosts}: cannot be read; wanted a hosts file")
+
+
+class BadLines:
+    """Counts the lines of a seed list that are no URLs, and shows the first of them."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def __call__(self, bad: BadSeed) -> None:
+        """Take note of one."""
+        self.count += 1
+        if self.count <= _SHOWN_BAD_LINES:
+            logger.warning("%s; line skipped", bad)
+
+
+def seed_urls(seeds: str | None, bad_lines: BadLines) -> Iterator[str] | None:
+    """Return the URLs of ``--seeds``; a file with a bad line is refused at once."""
+    if seeds is None:
+        return None
+    if seeds == STDIN:
+        return stream_seeds(sys.stdin.buffer, "standard input", bad_lines)
+    return open_seeds(Path(seeds).expanduser(), bad_lines)
+
+
+def _check_out(out: Path) -> None:
+    if not out.parent.is_dir():
+        raise ConfigError(f"{out.parent}: no such directory; wanted one for --out {out.name}")
+    if not out.exists():
+        writable = os.access(out.parent, os.W_OK)
+    else:
+        if not stat.S_ISREG(out.stat().st_mode):
+            raise ConfigError(f"{out}: not a regular file; wanted one for --out")
+        writable = os.access(out, os.W_OK)
+    if not writable:
+        raise ConfigError(f"{out}: cannot be written; wanted a file for --out")

@@ -1,0 +1,170 @@
+"""Runs one crawl under the eyes of a person: progress, signals, the end in words.
+
+The first Ctrl-C or SIGTERM lets what is in flight finish, the second stops at once, the third
+ends the process. The frontier is durable, so none of them loses anything.
+"""
+
+import asyncio
+import json
+import logging
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import AbstractAsyncContextManager
+from typing import Protocol
+
+import uvloop
+
+from skitter.cli.progress import Display, make_display
+from skitter.cli.report import INTERRUPTED, OK
+from skitter.cli.summary import summary_json, summary_lines
+from skitter.config import RunOptions
+from skitter.crawl.summary import Summary
+from skitter.job.spec import Job
+from skitter.observability.stats import CrawlStats
+
+STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+class Crawl(Protocol):
+    """What the command line needs of a running crawl."""
+
+    @property
+    def stats(self) -> CrawlStats:
+        """Its counters, live."""
+
+    async def run(self) -> Summary:
+        """Crawl until finished or stopped."""
+
+    def stop(self) -> None:
+        """Begin to drain."""
+
+    def abort(self) -> None:
+        """Stop at once."""
+
+
+OpenCrawl = Callable[[Job, RunOptions, Iterator[str] | None], AbstractAsyncContextManager[Crawl]]
+
+
+class Interruptions:
+    """Turns signals into ``stop``, ``abort`` and, when even that hangs, the end."""
+
+    def __init__(self, display: Display) -> None:
+        self._display = display
+        self._crawl: Crawl | None = None
+        self._main: asyncio.Task[object] | None = None
+        self.count = 0
+
+    def install(self, loop: asyncio.AbstractEventLoop, main: asyncio.Task[object]) -> None:
+        """Listen from now on; until a crawl is watched a signal cancels ``main``."""
+        self._main = main
+        for number in STOP_SIGNALS:
+            loop.add_signal_handler(number, self.interrupt)
+
+    def remove(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Leave signals to Python again."""
+        for number in STOP_SIGNALS:
+            loop.remove_signal_handler(number)
+
+    def watch(self, crawl: Crawl) -> None:
+        """Direct signals to ``crawl``."""
+        self._crawl = crawl
+
+    def interrupt(self) -> None:
+        """Act on one signal."""
+        self.count += 1
+        if self.count > 2:
+            self._display.close()
+            os._exit(INTERRUPTED)
+        if self._crawl is None:
+            if self._main is not None:
+                self._main.cancel()
+        elif self.count == 1:
+            self._display.say(_stopping(self._crawl.stats.in_flight))
+            self._crawl.stop()
+        else:
+            self._display.say("stopping at once")
+            self._crawl.abort()
+
+
+def run_crawl(
+    open_crawl: OpenCrawl, job: Job, options: RunOptions, seeds: Iterator[str] | None = None
+) -> tuple[Summary | None, int]:
+    """Crawl with progress; return the summary and the exit code.
+
+    There is no summary when the crawl was interrupted before it began.
+    """
+    display = make_display(quiet=options.quiet, page_limit=job.limits.pages)
+    handler = _DisplayHandler(display)
+    logger = logging.getLogger("skitter")
+    logger.addHandler(handler)
+    try:
+        summary = uvloop.run(_watched(open_crawl, job, options, seeds, display))
+    except (KeyboardInterrupt, asyncio.CancelledError):
+        return None, INTERRUPTED
+    finally:
+        display.close()
+        logger.removeHandler(handler)
+    return summary, _exit_code(summary)
+
+
+def finish(summary: Summary | None, options: RunOptions, resume: str) -> None:
+    """Print how the crawl ended: JSON where it was asked for, else words for people."""
+    if summary is None:
+        if not options.quiet:
+            print(f"interrupted; to go on: {resume}", file=sys.stderr)
+    elif options.json:
+        print(json.dumps(summary_json(summary)), flush=True)
+    elif not options.quiet:
+        print("\n".join(summary_lines(summary, resume)), flush=True)
+
+
+async def _watched(
+    open_crawl: OpenCrawl,
+    job: Job,
+    options: RunOptions,
+    seeds: Iterator[str] | None,
+    display: Display,
+) -> Summary:
+    loop = asyncio.get_running_loop()
+    main = asyncio.current_task()
+    assert main is not None
+    interruptions = Interruptions(display)
+    interruptions.install(loop, main)
+    try:
+        async with open_crawl(job, options, seeds) as crawl:
+            interruptions.watch(crawl)
+            display.open()
+            return await _with_progress(crawl, display)
+    finally:
+        interruptions.remove(loop)
+
+
+async def _with_progress(crawl: Crawl, display: Display) -> Summary:
+    async with asyncio.TaskGroup() as tasks:
+        progress = tasks.create_task(display.follow(crawl.stats))
+        try:
+            return await crawl.run()
+        finally:
+            progress.cancel()
+
+
+def _exit_code(summary: Summary) -> int:
+    return INTERRUPTED if summary.stopped_by == "interrupted" else OK
+
+
+def _stopping(in_flight: int) -> str:
+    requests = "1 request" if in_flight == 1 else f"{in_flight} requests"
+    return f"stopping: finishing {requests} (Ctrl-C again to stop at once)"
+
+
+class _DisplayHandler(logging.Handler):
+    """Shows warnings without tearing the lines that are redrawn."""
+
+    def __init__(self, display: Display) -> None:
+        super().__init__(level=logging.WARNING)
+        self._display = display
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._display.say(record.getMessage())

@@ -1,0 +1,96 @@
+"""The end of a crawl, in words for people and in one line for programs."""
+
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from skitter.cli import wording
+from skitter.crawl.summary import Summary
+
+_SHOWN_KINDS = 8
+_ENDS = {
+    "finished": "Finished",
+    "interrupted": "Interrupted, everything so far is kept",
+    "waiting": "Nothing may be fetched for a while",
+}
+_JSON_FIELDS = ("pages", "ok", "failed", "refused", "duplicates", "queued", "seconds")
+
+
+def summary_json(summary: Summary) -> dict[str, object]:
+    """Return the counters that ``--json`` promises."""
+    values = {name: getattr(summary, name) for name in _JSON_FIELDS}
+    return {**values, "seconds": round(summary.seconds, 3)}
+
+
+def summary_lines(summary: Summary, resume: str) -> list[str]:
+    """Return what was fetched, what was not and why, where it is, and what can be done next."""
+    blocks = [[_headline(summary)], _counts(summary), _places(summary), _hints(summary, resume)]
+    lines: list[str] = []
+    for block in blocks:
+        lines += ["", *block] if block and lines else block
+    return lines
+
+
+def resume_command(argv: Sequence[str]) -> str:
+    """Return the command that goes on: the same one, without what would start over."""
+    kept = [word for word in argv if word != "--fresh"]
+    return shlex.join(["skitter", *kept])
+
+
+def _headline(summary: Summary) -> str:
+    how = _ENDS.get(summary.stopped_by, f"Stopped by the {summary.stopped_by}")
+    pages = wording.plural(summary.pages, "page")
+    hosts = wording.plural(summary.hosts, "host")
+    return f"{how}: {pages} from {hosts} in {wording.duration(summary.seconds)}"
+
+
+def _counts(summary: Summary) -> list[str]:
+    rows = [
+        ("ok", summary.ok, ""),
+        ("duplicates", summary.duplicates, "same page at another address, or same content"),
+        ("refused", summary.refused, "by robots, address guard, scope or media type"),
+        ("failed", summary.failed, "network faults, HTTP errors and broken pages"),
+        ("dropped", summary.dropped, "links beyond the bound of the queue"),
+        ("still queued", summary.queued, _waiting(summary)),
+    ]
+    shown = [row for row in rows if row[1] or row[0] == "ok"]
+    width = max(len(wording.count(number)) for _, number, _ in shown)
+    lines = [
+        f"  {name:<12}  {wording.count(number):>{width}}  {meaning}".rstrip()
+        for name, number, meaning in shown
+    ]
+    if summary.status_codes:
+        lines.append(f"  {'status':<12}  {_ranked(summary.status_codes)}")
+    if summary.errors:
+        lines.append(f"  {'reasons':<12}  {_ranked(summary.errors)}")
+    return lines
+
+
+def _waiting(summary: Summary) -> str:
+    return f"the next may be asked for at {summary.waiting_until}" if summary.waiting_until else ""
+
+
+def _ranked(counts: Mapping[int, int] | Mapping[str, int]) -> str:
+    """Return the commonest kinds first; the rest is one number."""
+    ranked = sorted(counts.items(), key=lambda item: -item[1])
+    parts = [f"{kind}: {wording.count(number)}" for kind, number in ranked[:_SHOWN_KINDS]]
+    rest = sum(number for _, number in ranked[_SHOWN_KINDS:])
+    return "  ".join([*parts, f"other: {wording.count(rest)}"] if rest else parts)
+
+
+def _places(summary: Summary) -> list[str]:
+    lines = [] if summary.out is None else [f"  {'results':<12}  {summary.out}"]
+    return [*lines, f"  {'state':<12}  {summary.data}"]
+
+
+def _hints(summary: Summary, resume: str) -> list[str]:
+    look = page_command(summary.data)
+    hints = [f"  {'one page':<12}  {look}"]
+    if summary.queued:
+        hints.append(f"  {'go on':<12}  {resume}")
+    return hints
+
+
+def page_command(data: Path) -> str:
+    """Return the command that explains one page of a crawl."""
+    return f"skitter page URL --data {shlex.quote(str(data))}"

@@ -1,0 +1,167 @@
+"""Makes visits safe, in batches: records first, then the ack that names their safe length.
+
+One commit runs at a time while the next batch gathers, so the disk's pace sets the batch size.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+
+from skitter.crawl.digest import ContentIndex
+from skitter.crawl.discover import LinkFinder
+from skitter.crawl.hops import Reservations
+from skitter.crawl.manners import Manners
+from skitter.crawl.summary import Totals
+from skitter.crawl.visit import Visit
+from skitter.frontier.base import Frontier
+from skitter.frontier.model import Ack
+from skitter.pipeline.base import Sink
+from skitter.pipeline.record import encode_line
+from skitter.types import JobNumber
+
+BATCH = 32
+"""Pages per commit when the disk keeps up; larger batches gain nothing."""
+LINGER_S = 0.05
+"""How long a batch waits for company."""
+MAX_WAITING = 512
+"""Ended visits that may wait to be made safe before workers wait too."""
+
+
+class Committer:
+    """Takes ended visits from the workers and makes them safe."""
+
+    def __init__(
+        self,
+        frontier: Frontier,
+        sinks: Sequence[Sink],
+        totals: Totals,
+        job: JobNumber,
+        *,
+        finder: LinkFinder,
+        reservations: Reservations,
+        contents: ContentIndex,
+        manners: Manners,
+    ) -> None:
+        self._frontier = frontier
+        self._sinks = sinks
+        self._totals = totals
+        self._totals_mark = totals_mark(job)
+        self._scope_mark = scope_mark(job)
+        self._finder = finder
+        self._reservations = reservations
+        self._contents = contents
+        self._manners = manners
+        self._waiting: list[Visit] = []
+        self._committing = 0
+        self._wake = asyncio.Event()
+        self._room = asyncio.Event()
+        self._room.set()
+        self.on_commit: Callable[[list[Visit]], None] = lambda _: None
+        """Called after each commit with the visits made safe."""
+
+    @property
+    def unsafe(self) -> int:
+        """Visits that ended but are not safe yet."""
+        return len(self._waiting) + self._committing
+
+    async def add(self, visit: Visit) -> None:
+        """Take a visit; waits while too many are not safe yet."""
+        self._waiting.append(visit)
+        if len(self._waiting) >= BATCH:
+            self._wake.set()
+        if len(self._waiting) >= MAX_WAITING:
+            self._room.clear()
+            await self._room.wait()
+
+    def hurry(self) -> None:
+        """Commit what waits without waiting for company."""
+        if self._waiting:
+            self._wake.set()
+
+    async def run(self) -> None:
+        """Commit batches until cancelled; raises when a sink or the frontier cannot be written."""
+        while True:
+            try:
+                async with asyncio.timeout(LINGER_S):
+                    await self._wake.wait()
+            except TimeoutError:
+                pass
+            self._wake.clear()
+            await self.flush()
+
+    async def settle(self) -> None:
+        """Return when everything that has come in is safe."""
+        while self.unsafe:
+            self._wake.set()
+            await asyncio.sleep(0.005)
+
+    async def flush(self) -> None:
+        """Make everything safe that waits."""
+        while self._waiting:
+            batch, self._waiting = self._waiting, []
+            self._committing = len(batch)
+            self._room.set()
+            await self._commit(batch)
+            self._committing = 0
+            self.on_commit(batch)
+
+    async def _commit(self, batch: list[Visit]) -> None:
+        batch = await self._still_ours(batch)
+        lines = {
+            visit.lease.id: encode_line(visit.record) for visit in batch if visit.record is not None
+        }
+        marks = self._manners.take_marks()
+        if lines:
+            for sink in self._sinks:
+                marks[sink.mark_name] = await sink.write(list(lines.values()))
+            for visit in batch:
+                if visit.record is not None:
+                    self._totals.count(visit.record, visit.reason)
+            marks[self._totals_mark] = self._totals.encode()
+        for visit in batch:
+            for url in visit.wider_scope:
+                marks[f"{self._scope_mark}{url}"] = b""
+        await self._frontier.ack([_ack(visit, lines) for visit in batch], marks=marks)
+        for visit in batch:
+            self._contents.stored(visit.digest)
+            for hop in visit.hops:
+                self._reservations.release(hop.fp)
+
+    async def _still_ours(self, batch: list[Visit]) -> list[Visit]:
+        """Leave out visits whose lease has ended: someone else brings their record.
+
+        Renewing right before the write makes sure that no lease ends between record and ack.
+        """
+        gone = set(await self._frontier.renew([visit.lease for visit in batch]))
+        if not gone:
+            return batch
+        # Links of a lost visit count as known hrefs but were never queued.
+        self._finder.forget()
+        for visit in batch:
+            if visit.lease.id in gone:
+                self._contents.stored(visit.digest)
+                for hop in visit.hops:
+                    self._reservations.release(hop.fp)
+        return [visit for visit in batch if visit.lease.id not in gone]
+
+
+def totals_mark(job: JobNumber) -> str:
+    """Return the name under which a job's totals are kept."""
+    return f"totals:{job}"
+
+
+def scope_mark(job: JobNumber) -> str:
+    """Return the beginning of the names under which URLs that widened the scope are kept."""
+    return f"scope:{job}:"
+
+
+def _ack(visit: Visit, lines: dict[int, bytes]) -> Ack:
+    return Ack(
+        visit.lease,
+        visit.result,
+        visit.at_ms,
+        visit.reason,
+        visit.links,
+        visit.hops,
+        lines.get(visit.lease.id, b""),
+        visit.digest,
+    )

@@ -1,0 +1,104 @@
+"""Everything known of one URL, and why: the answer to "why was this URL not fetched?"."""
+
+import msgspec
+
+from skitter.crawl.judge import Judge
+from skitter.crawl.manners import Manners
+from skitter.errors import UrlError
+from skitter.frontier.base import FrontierReader
+from skitter.frontier.model import Sighting, UrlState
+from skitter.job.spec import Job
+from skitter.types import JobNumber
+from skitter.url.normalise import Normaliser
+
+_STATE_WORDS = {
+    UrlState.QUEUED: "waits in its host's queue",
+    UrlState.LEASED: "is being fetched",
+    UrlState.SCHEDULED: "waits for another try",
+    UrlState.DONE: "was fetched",
+    UrlState.DEAD: "was given up or refused",
+    UrlState.DROPPED: "was dropped: the queue was full or the job cancelled",
+}
+
+
+class Explainer:
+    """Answers questions about the URLs of one job."""
+
+    def __init__(
+        self,
+        job: Job,
+        number: JobNumber,
+        *,
+        reader: FrontierReader,
+        judge: Judge,
+        normaliser: Normaliser,
+        manners: Manners | None,
+    ) -> None:
+        self._job = job
+        self._number = number
+        self._reader = reader
+        self._judge = judge
+        self._normaliser = normaliser
+        self._manners = manners
+
+    async def explain(self, url: str) -> dict[str, object]:
+        """Return facts and reasons about ``url``, ready for JSON."""
+        try:
+            normal = self._normaliser.absolute(url)
+        except UrlError as error:
+            return {"url": url, "state": "unknown", "why": str(error)}
+        sighting = await self._reader.look(self._number, normal.host, normal.fp)
+        found: dict[str, object] = {
+            "url": normal.url,
+            "job": self._job.id,
+            "state": sighting.state.value,
+            "why": "",
+            "canonical_form": normal.canonical,
+            "host": normal.host,
+        }
+        record = msgspec.json.decode(sighting.note) if sighting.note else None
+        found["why"] = await self._why(normal.url, sighting, record)
+        found |= _waiting(sighting)
+        if record is not None:
+            found["record"] = record
+        return found
+
+    async def _why(self, url: str, sighting: Sighting, record: object) -> str:
+        if sighting.state is UrlState.UNKNOWN:
+            return await self._why_unknown(url)
+        words = _STATE_WORDS[sighting.state]
+        if isinstance(record, dict):
+            outcome, error = record.get("outcome"), record.get("error")
+            duplicate = record.get("duplicate_of")
+            if outcome == "duplicate":
+                words = f"redirects to {duplicate}, which has a record of its own"
+            elif error:
+                words = f"{words} ({outcome}): {error}"
+        elif sighting.state is UrlState.DONE:
+            words = "was reached by a redirect; its record is under the URL that redirects"
+        return words
+
+    async def _why_unknown(self, url: str) -> str:
+        normal = self._normaliser.absolute(url)
+        decision = self._judge.explain(normal.url, normal.host)
+        if not decision.allowed:
+            return f"never queued: {decision.sentence}"
+        robots = await self._manners.robots_stored(normal.url) if self._manners else None
+        if robots is not None and not robots.decide(normal.url).allowed:
+            return f"not met yet; {robots.judge(normal.url).sentence}"
+        return "no fetched page links to it, or only with rel=nofollow or too deep"
+
+
+def _waiting(sighting: Sighting) -> dict[str, object]:
+    link = sighting.link
+    if link is None:
+        return {}
+    found: dict[str, object] = {
+        "depth": link.depth,
+        "priority": link.priority,
+        "referrer": link.referrer or None,
+        "failed_tries": sighting.attempts,
+    }
+    if sighting.due_ms is not None:
+        found["next_try_ms"] = sighting.due_ms
+    return found

@@ -1,0 +1,84 @@
+"""A running crawl answers questions on a local socket: one JSON line in, one out.
+
+The data directory has one owner, so other commands ask the process that holds it.
+"""
+
+import asyncio
+import json
+import os
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+SOCKET_NAME = "skitter.sock"
+MAX_LINE = 1 << 20
+
+Answer = Callable[[str], Awaitable[dict[str, object]]]
+
+
+class InspectServer:
+    """Serves the questions of ``skitter page``."""
+
+    def __init__(self, directory: Path, answer: Answer) -> None:
+        self._directory = directory
+        self._answer = answer
+        self._server: asyncio.Server | None = None
+
+    async def open(self) -> None:
+        """Listen, readable for this user alone."""
+        with _short_path(self._directory) as path:
+            path.unlink(missing_ok=True)
+            mask = os.umask(0o177)
+            try:
+                self._server = await asyncio.start_unix_server(self._serve, path, limit=MAX_LINE)
+            finally:
+                os.umask(mask)
+
+    async def close(self) -> None:
+        """Stop listening."""
+        if self._server is not None:
+            self._server.close()
+            self._server = None
+            (self._directory / SOCKET_NAME).unlink(missing_ok=True)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            question = json.loads(await reader.readline())
+            found = await self._answer(str(question["page"]))
+            writer.write(json.dumps(found, default=str).encode() + b"\n")
+            await writer.drain()
+        except (OSError, ValueError, KeyError, TypeError):
+            # A client that asks nonsense or hangs up gets no answer; the crawl goes on.
+            pass
+        finally:
+            writer.close()
+
+
+async def ask_running(directory: Path, url: str) -> dict[str, object] | None:
+    """Ask the process that owns ``directory``; None when none answers."""
+    with _short_path(directory) as path:
+        try:
+            reader, writer = await asyncio.open_unix_connection(path, limit=MAX_LINE)
+        except OSError:
+            return None
+    try:
+        writer.write(json.dumps({"page": url}).encode() + b"\n")
+        await writer.drain()
+        line = await reader.readline()
+    finally:
+        writer.close()
+    found: dict[str, object] | None = json.loads(line) if line else None
+    return found
+
+
+class _short_path:  # noqa: N801  used as a function
+    """The socket's path through an open directory: socket names are limited to 107 bytes."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+
+    def __enter__(self) -> Path:
+        self._fd = os.open(self._directory, os.O_RDONLY | os.O_DIRECTORY)
+        return Path(f"/proc/self/fd/{self._fd}/{SOCKET_NAME}")
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._fd)

@@ -1,0 +1,50 @@
+"""Whether a URL belongs to the crawl, before it is ever queued.
+
+The same judge answers the hot path (a code or None) and the person who asks why.
+"""
+
+from skitter.fetch.types import SuffixFilter
+from skitter.job.pattern import LinkFilter
+from skitter.job.spec import Job
+from skitter.politeness.decision import ALLOWED, Code, Decision
+from skitter.types import HostKey
+from skitter.url.scope import Scope
+
+
+class Judge:
+    """The job's scope, patterns and depth."""
+
+    def __init__(self, job: Job, scope: Scope) -> None:
+        self.scope = scope
+        self._depth = job.depth
+        self._max_length = job.urls.max_length
+        self._filter = LinkFilter(job.include, job.exclude)
+        self._filters = bool(job.include or job.exclude)
+        self._suffixes = SuffixFilter()
+
+    def follows_from(self, depth: int) -> bool:
+        """Tell whether links of a page at ``depth`` may be followed at all."""
+        return self._depth is None or depth < self._depth
+
+    def refusal(self, url: str, host: HostKey) -> Code | None:
+        """Return why a link is not queued, as a code; None when it is."""
+        if not self.scope.contains(url, host):
+            return Code.SCOPE
+        if self._suffixes.why_not(url) is not None:
+            return Code.SUFFIX
+        if self._filters and self._filter.refusal(url) is not None:
+            return Code.EXCLUDE
+        return None
+
+    def explain(self, url: str, host: HostKey) -> Decision:
+        """Return the same judgement in words."""
+        code = self.refusal(url, host)
+        if code is None:
+            return ALLOWED
+        if code is Code.SCOPE:
+            sentence = self.scope.why_not(url)
+        elif code is Code.SUFFIX:
+            sentence = self._suffixes.why_not(url)
+        else:
+            sentence = self._filter.refusal(url)
+        return Decision.refuse(code, sentence or "")

@@ -1,0 +1,136 @@
+"""How hosts are treated: robots rules, pace and dead hosts, for the visits of one job."""
+
+import random
+from collections import OrderedDict
+
+from skitter.clock import Clock
+from skitter.errors import FetchError, FetchTimeout
+from skitter.fetch.base import Fetcher, Request, Response
+from skitter.fetch.redirects import Follow, next_hop
+from skitter.frontier.base import FrontierReader
+from skitter.job.spec import Job
+from skitter.politeness.dead_hosts import DeadHosts
+from skitter.politeness.pace import HostPace, PaceOptions, Verdict
+from skitter.politeness.robots_cache import RobotsCache, RobotsOptions
+from skitter.politeness.robots_entry import AgentRobots
+from skitter.politeness.robots_reply import RobotsReply
+from skitter.types import HostKey
+from skitter.url.host import origin
+
+ROBOTS_HOPS = 5
+PACES_KEPT = 100_000
+
+
+class Manners:
+    """The host-level state of a crawl."""
+
+    def __init__(
+        self,
+        job: Job,
+        *,
+        fetcher: Fetcher,
+        reader: FrontierReader,
+        clock: Clock,
+        rng: random.Random,
+    ) -> None:
+        self._fetcher = fetcher
+        self._reader = reader
+        self._clock = clock
+        self._rng = rng
+        self._obeys = job.polite.robots
+        self.pace_options = PaceOptions(
+            delay_s=job.polite.delay,
+            per_host=job.polite.per_host,
+            adaptive=job.polite.adaptive,
+        )
+        # A crawl has an end: a site whose robots.txt cannot be read is asked again within seconds.
+        options = RobotsOptions(unavailable_first_s=5.0)
+        self._robots = RobotsCache(self._fetch_robots, job.http.agent, clock, options)
+        self._paces: OrderedDict[HostKey, HostPace] = OrderedDict()
+        self._unsaved: dict[str, bytes] = {}
+        self.dead = DeadHosts(clock)
+
+    def robots_at_hand(self, url: str) -> AgentRobots | None:
+        """Return the rules for ``url`` if they are in memory."""
+        return self._robots.peek(origin(url))
+
+    @property
+    def obeys_robots(self) -> bool:
+        """Whether the job asks robots.txt at all."""
+        return self._obeys
+
+    async def robots_stored(self, url: str) -> AgentRobots | None:
+        """Return the rules for ``url`` if the store has them from an earlier run."""
+        site = origin(url)
+        stored = await self._reader.mark(_mark(site))
+        if stored is not None and self._robots.load(site, stored):
+            return self._robots.peek(site)
+        return None
+
+    async def ask_robots(self, url: str) -> AgentRobots:
+        """Return the rules for ``url``, requesting them from the site."""
+        site = origin(url)
+        found = await self._robots.get(site)
+        exported = self._robots.export(site)
+        if exported is not None:
+            self._unsaved[_mark(site)] = exported
+        return found
+
+    def take_marks(self) -> dict[str, bytes]:
+        """Return what is to be kept with the next ack."""
+        marks, self._unsaved = self._unsaved, {}
+        return marks
+
+    async def _fetch_robots(self, url: str) -> RobotsReply:
+        at = url
+        for _ in range(ROBOTS_HOPS + 1):
+            response = await self._fetcher.fetch(Request(url=at))
+            hop = next_hop(at, response)
+            if not isinstance(hop, Follow):
+                break
+            at = hop.url
+        return RobotsReply(status=response.status, body=response.body, redirected=at != url)
+
+    def crawl_delay(self, url: str) -> float | None:
+        """Return the delay robots.txt asks for, if it is known."""
+        if not self._obeys:
+            return None
+        robots = self._robots.peek(origin(url))
+        return robots.crawl_delay if robots is not None else None
+
+    def pace(self, host: HostKey) -> HostPace:
+        """Return a host's pace."""
+        found = self._paces.get(host)
+        if found is None:
+            found = self._paces[host] = HostPace(self.pace_options, self._rng)
+            if len(self._paces) > PACES_KEPT:
+                self._paces.popitem(last=False)
+        return found
+
+    def answered(self, host: HostKey, response: Response) -> Verdict:
+        """Take note of a response."""
+        self.dead.succeeded(host)
+        return self.pace(host).on_response(
+            response.status,
+            response.elapsed_ms,
+            response.headers.get("retry-after"),
+            self._clock.now_ms(),
+            crawl_delay_s=self.crawl_delay(response.url),
+        )
+
+    def faulted(self, host: HostKey, error: FetchError) -> Verdict:
+        """Take note of a request that brought nothing; a dead host rests until it may be tried."""
+        now_ms = self._clock.now_ms()
+        pace, crawl_delay = self.pace(host), self.crawl_delay(error.url)
+        delay_ms = pace.effective_delay_ms(crawl_delay)
+        verdict = Verdict(now_ms + delay_ms, delay_ms, None, "")
+        if error.host_fault or isinstance(error, FetchTimeout):
+            verdict = pace.on_fault(now_ms, crawl_delay_s=crawl_delay)
+        dead_until = self.dead.failed(host) if error.host_fault else None
+        if dead_until is None:
+            return verdict
+        return verdict._replace(next_allowed_ms=max(verdict.next_allowed_ms, dead_until))
+
+
+def _mark(site: str) -> str:
+    return f"robots:{site}"

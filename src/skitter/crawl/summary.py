@@ -1,0 +1,86 @@
+"""How a crawl stands: totals that survive restarts, and the closing summary."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from skitter.observability.stats import CrawlStats
+from skitter.pipeline.record import PageRecord
+from skitter.types import Outcome
+
+
+class Totals(msgspec.Struct):
+    """Counted per job since its first run, kept in the same step as the acks."""
+
+    pages: int = 0
+    ok: int = 0
+    failed: int = 0
+    refused: int = 0
+    duplicates: int = 0
+    body_bytes: int = 0
+    dropped: int = 0
+    status_codes: dict[int, int] = {}
+    errors: dict[str, int] = {}
+    """Reasons of pages that failed or were refused, by kind."""
+
+    def count(self, record: PageRecord, reason: str) -> None:
+        """Take one ended visit into account."""
+        self.pages += 1
+        self.body_bytes += record.bytes or 0
+        match record.outcome:
+            case Outcome.OK | Outcome.NOINDEX:
+                self.ok += 1
+                self.duplicates += record.duplicate_of is not None
+            case Outcome.DUPLICATE:
+                self.duplicates += 1
+            case Outcome.REFUSED | Outcome.SKIPPED:
+                self.refused += 1
+            case _:
+                self.failed += 1
+        if record.status is not None:
+            codes = self.status_codes
+            codes[record.status] = codes.get(record.status, 0) + 1
+        if reason:
+            self.errors[reason] = self.errors.get(reason, 0) + 1
+
+    def encode(self) -> bytes:
+        """Return the form kept in the store."""
+        return _encode(self)
+
+    @staticmethod
+    def decode(data: bytes | None) -> "Totals":
+        """Read what the store kept; zeros when it kept nothing."""
+        return _decode(data) if data else Totals()
+
+    def show(self, stats: CrawlStats) -> None:
+        """Copy the counts a person watches."""
+        stats.pages, stats.ok, stats.failed = self.pages, self.ok, self.failed
+        stats.refused, stats.duplicates = self.refused, self.duplicates
+
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(Totals).decode
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Summary:
+    """The end of one run."""
+
+    pages: int
+    ok: int
+    failed: int
+    refused: int
+    duplicates: int
+    queued: int
+    seconds: float
+    dropped: int
+    stopped_by: str
+    """"finished", "interrupted", "pages limit" or "waiting"."""
+    out: Path | None
+    data: Path
+    hosts: int
+    status_codes: dict[int, int]
+    errors: dict[str, int]
+    waiting_until: str | None = None
+    """When the first of the queued URLs may be fetched, if that is what ended the run."""

@@ -1,0 +1,412 @@
+"""One URL's life: robots, fetch, redirects hop by hop, parse, links, record.
+
+A visit decides and fetches but keeps nothing: what it brings is a ``Visit``, made safe by the
+committer. A response frees its host at once; the ack follows when the record is safe.
+"""
+
+import asyncio
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from skitter.clock import Clock
+from skitter.crawl.blackbox import BlackBox
+from skitter.crawl.digest import ContentIndex
+from skitter.crawl.discover import LinkFinder
+from skitter.crawl.hops import Reservations
+from skitter.crawl.judge import Judge
+from skitter.crawl.manners import Manners
+from skitter.errors import (
+    AddressRefused,
+    FetchError,
+    TooManyRedirects,
+    TypeRefused,
+    UrlError,
+)
+from skitter.fetch.base import Fetcher, Request, Response
+from skitter.fetch.redirects import BadRedirect, Follow, next_hop
+from skitter.frontier.base import Frontier, FrontierReader
+from skitter.frontier.model import MAX_LOST, Freed, Hop, Lease, Link, Result
+from skitter.job.spec import Job
+from skitter.parse.document import parse_page
+from skitter.parse.page import ParsedPage
+from skitter.pipeline.record import PageRecord
+from skitter.politeness.decision import Code, Decision
+from skitter.politeness.directives import robots_directives
+from skitter.politeness.pace import Verdict
+from skitter.politeness.retry import RetryPolicy
+from skitter.types import Fingerprint, HostKey, Outcome, PageClass
+from skitter.url.normalise import Normaliser, NormalUrl
+
+MAX_HOP_WAIT_MS = 10_000
+"""A redirect to a host that is busy longer than this waits in the queue, not in a worker."""
+RETRYABLE_STATUSES = frozenset({408, 425, 429, 500, 502, 503, 504})
+ROBOTS_TRIES = 3
+
+
+@dataclass(slots=True, kw_only=True)
+class Visit:
+    """What one lease brought."""
+
+    lease: Lease
+    result: Result
+    at_ms: int | None = None
+    reason: str = ""
+    """Kind of failure or refusal, for counting; "" when all went well."""
+    record: PageRecord | None = None
+    """None when the visit has not ended: the URL is tried again."""
+    links: list[Link] = field(default_factory=list)
+    hops: list[Hop] = field(default_factory=list)
+    digest: bytes = b""
+    wider_scope: list[str] = field(default_factory=list)
+    """URLs an entry redirected to, outside the scope until then."""
+
+
+class _Ended(Exception):
+    """Carries the visit out of the hop loop; caught in ``Visitor.visit`` alone."""
+
+    def __init__(self, visit: Visit) -> None:
+        super().__init__()
+        self.visit = visit
+
+
+@dataclass(slots=True, eq=False)
+class _Trip:
+    """A visit under way."""
+
+    lease: Lease
+    url: str
+    host: HostKey
+    chain: list[str] = field(default_factory=list)
+    hops: list[Hop] = field(default_factory=list)
+    seen: set[Fingerprint] = field(default_factory=set)
+    wider_scope: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Equipment:
+    """What a visitor works with; put together in ``wiring``."""
+
+    job: Job
+    frontier: Frontier
+    reader: FrontierReader
+    fetcher: Fetcher
+    manners: Manners
+    judge: Judge
+    normaliser: Normaliser
+    finder: LinkFinder
+    reservations: Reservations
+    contents: ContentIndex
+    blackbox: BlackBox
+    clock: Clock
+    rng: random.Random
+
+
+class Visitor:
+    """Visits URLs of one job."""
+
+    def __init__(self, equipment: Equipment, free: Callable[[Freed], None]) -> None:
+        self._with = equipment
+        self._free = free
+        """Called when a response has arrived, so that its host may be asked again."""
+        job = equipment.job
+        self._headers = job.http.resolved_headers()
+        self._retry = RetryPolicy(tries=job.http.tries)
+
+    async def visit(self, lease: Lease) -> Visit:
+        """Bring one URL as far as it goes now."""
+        trip = _Trip(lease, lease.url, lease.host, seen={lease.fp})
+        try:
+            lost = lease.lost + self._with.blackbox.losses(lease)
+            if lost >= MAX_LOST:
+                why = f"given up: the process died or hung {lost} times while it was open"
+                return self._end(trip, Outcome.FAILED, why, reason="poison")
+            response = await self._fetch_through(trip)
+            return await self._read(trip, response)
+        except _Ended as ended:
+            return ended.visit
+        except FetchError as error:
+            return self._failed(trip, error)
+
+    async def _fetch_through(self, trip: _Trip) -> Response:
+        """Fetch, following redirects, each hop judged on its own."""
+        await self._robots_allow(trip)
+        while True:
+            response, verdict = await self._request(trip)
+            match next_hop(trip.url, response):
+                case Follow(target):
+                    await self._follow(trip, target, response, verdict)
+                case BadRedirect(why):
+                    self._let_go(trip, verdict)
+                    raise _Ended(
+                        self._end(trip, Outcome.FAILED, why, response=response, reason="redirect")
+                    )
+                case _:
+                    self._let_go(trip, verdict)
+                    return response
+
+    async def _request(self, trip: _Trip) -> tuple[Response, Verdict]:
+        equipment = self._with
+        try:
+            request = Request(
+                url=trip.url,
+                headers=self._headers,
+                accept_types=equipment.job.http.types,
+            )
+            response = await equipment.fetcher.fetch(request)
+        except FetchError as error:
+            self._let_go(trip, equipment.manners.faulted(trip.host, error))
+            raise
+        verdict = equipment.manners.answered(trip.host, response)
+        if response.status in RETRYABLE_STATUSES:
+            self._let_go(trip, verdict)
+            raise _Ended(self._put_off(trip, response, verdict))
+        return response, verdict
+
+    def _let_go(self, trip: _Trip, verdict: Verdict) -> None:
+        rest_ms = verdict.next_allowed_ms
+        # Without a delay the gate needs no time of its own: it is open.
+        if not verdict.delay_ms and rest_ms <= self._with.clock.now_ms():
+            rest_ms = 0
+        self._free(Freed(trip.lease.id, trip.host, verdict.delay_ms, rest_ms))
+
+    async def _robots_allow(self, trip: _Trip) -> None:
+        """Ask the site's rules about the URL at hand; ends the visit when they forbid it."""
+        manners = self._with.manners
+        if not manners.obeys_robots:
+            return
+        robots = manners.robots_at_hand(trip.url) or await manners.robots_stored(trip.url)
+        asked = robots is None
+        if robots is None:
+            robots = await manners.ask_robots(trip.url)
+        if robots.decide(trip.url).allowed:
+            if asked:
+                self._after_robots_request(trip)
+            return
+        decision = robots.judge(trip.url)
+        if decision.code is Code.ROBOTS_UNAVAILABLE and trip.lease.attempts + 1 < ROBOTS_TRIES:
+            raise _Ended(self._later(trip, Result.RETRY, robots.expires_at_ms, decision.code))
+        if robots.unavailable and robots.status is None:
+            why = f"robots.txt could not be read: {robots.error}"
+            raise _Ended(self._end(trip, Outcome.FAILED, why, reason=decision.code))
+        raise _Ended(self._refused(trip, decision))
+
+    def _after_robots_request(self, trip: _Trip) -> None:
+        """Let the delay pass after the request for robots.txt, in the queue, not in a worker."""
+        manners = self._with.manners
+        delay_ms = manners.pace(trip.host).effective_delay_ms(manners.crawl_delay(trip.url))
+        if delay_ms and not trip.chain:
+            self._free(Freed(trip.lease.id, trip.host, delay_ms))
+            raise _Ended(self._later(trip, Result.DEFER, None, ""))
+
+    async def _follow(self, trip: _Trip, target: str, response: Response, verdict: Verdict) -> None:
+        """Move the trip to a redirect's target, or end it there."""
+        trip.chain.append(trip.url)
+        try:
+            normal = self._with.normaliser.absolute(target)
+            self._judge_hop(trip, normal)
+            await self._settle_hop(trip, normal, response)
+        except UrlError as error:
+            self._let_go(trip, verdict)
+            raise _Ended(
+                self._end(trip, Outcome.FAILED, str(error), response=response, reason="redirect")
+            ) from error
+        except (_Ended, FetchError):
+            self._let_go(trip, verdict)
+            raise
+        if normal.host == trip.host:
+            trip.url = normal.url
+            await self._robots_allow(trip)
+            await asyncio.sleep(verdict.delay_ms / 1000)
+            return
+        self._let_go(trip, verdict)
+        trip.url, trip.host = normal.url, normal.host
+        await self._robots_allow(trip)
+        await self._enter(trip)
+
+    def _judge_hop(self, trip: _Trip, normal: NormalUrl) -> None:
+        if normal.fp in trip.seen:
+            raise TooManyRedirects(trip.lease.url, f"redirects in a circle at {normal.url}")
+        limit = self._with.job.http.max_redirects
+        if len(trip.chain) > limit:
+            raise TooManyRedirects(trip.lease.url, f"more than {limit} redirects")
+        judge = self._with.judge
+        decision = judge.explain(normal.url, normal.host)
+        if decision.allowed:
+            return
+        if trip.lease.depth == 0 and decision.code is Code.SCOPE:
+            # Where an entry leads is what the user asked for: http to https, a bare domain to www.
+            trip.wider_scope.append(normal.url)
+            return
+        sentence = f"redirects to {normal.url}: {decision.sentence}"
+        raise _Ended(self._refused(trip, Decision.refuse(decision.code, sentence)))
+
+    async def _settle_hop(self, trip: _Trip, normal: NormalUrl, response: Response) -> None:
+        """Make the target this visit's own, or end as a duplicate of a known URL."""
+        equipment = self._with
+        trip.seen.add(normal.fp)
+        if equipment.reservations.reserve(normal.fp):
+            [known] = await equipment.reader.seen(trip.lease.job, [(normal.host, normal.fp)])
+            if not known:
+                trip.hops.append(Hop(normal.fp, normal.host))
+                return
+            trip.hops.append(Hop(normal.fp, normal.host))
+        visit = self._end(trip, Outcome.DUPLICATE, None, response=response)
+        assert visit.record is not None
+        visit.record.final_url = visit.record.duplicate_of = normal.url
+        raise _Ended(visit)
+
+    async def _enter(self, trip: _Trip) -> None:
+        """Wait for the target host's gate; a hop is a request like any other."""
+        equipment = self._with
+        while True:
+            wait_ms = await equipment.frontier.enter(trip.lease, trip.host)
+            if not wait_ms:
+                return
+            if wait_ms > MAX_HOP_WAIT_MS:
+                at_ms = equipment.clock.now_ms() + wait_ms
+                raise _Ended(self._later(trip, Result.DEFER, at_ms, "hop"))
+            await asyncio.sleep(wait_ms / 1000)
+
+    async def _read(self, trip: _Trip, response: Response) -> Visit:
+        """Turn the final response into a record and links."""
+        if not 200 <= response.status < 300:
+            return self._end(
+                trip,
+                Outcome.HTTP_ERROR,
+                f"status {response.status}",
+                response=response,
+                reason=f"status {response.status}",
+            )
+        equipment = self._with
+        equipment.blackbox.note(trip.lease)
+        page = parse_page(response.body, response.content_type, trip.url)
+        equipment.blackbox.clear()
+        directives = robots_directives(
+            page.robots if equipment.manners.obeys_robots else (),
+            response.headers.get("x-robots-tag") if equipment.manners.obeys_robots else None,
+            equipment.job.http.agent,
+        )
+        outcome = Outcome.NOINDEX if directives.noindex else Outcome.OK
+        visit = self._end(trip, outcome, None, response=response)
+        assert visit.record is not None
+        visit.digest = await self._describe(visit.record, page, response, directives.noindex)
+        if trip.wider_scope:
+            visit.wider_scope = trip.wider_scope
+            self._widen(trip.wider_scope)
+        if not directives.nofollow:
+            visit.links = equipment.finder.links(page, trip.url, trip.lease.depth)
+        return visit
+
+    def _widen(self, urls: list[str]) -> None:
+        for url in urls:
+            if self._with.judge.scope.add(url):
+                self._with.finder.forget()
+
+    async def _describe(
+        self, record: PageRecord, page: ParsedPage, response: Response, noindex: bool
+    ) -> bytes:
+        """Fill in what the page says of itself; answers its digest."""
+        record.encoding = page.encoding
+        record.n_links = page.n_links
+        record.language = page.language
+        digest, first = await self._with.contents.first(record.url, response.body)
+        record.digest = digest.hex()
+        record.duplicate_of = first
+        if not noindex:
+            record.title = page.title
+            record.description = page.description
+            record.image = page.image
+            record.canonical = page.canonical
+        return b"" if first else digest
+
+    def _put_off(self, trip: _Trip, response: Response, verdict: Verdict) -> Visit:
+        """Try again later, unless the tries are used up or the site asks for too long a wait."""
+        at_ms = self._next_try_ms(trip)
+        if at_ms is None or verdict.give_up:
+            why = f"status {response.status}" + (f": {verdict.reason}" if verdict.give_up else "")
+            reason = f"status {response.status}"
+            return self._end(trip, Outcome.HTTP_ERROR, why, response=response, reason=reason)
+        at_ms = max(at_ms, verdict.retry_at_ms or 0)
+        return self._later(trip, Result.RETRY, at_ms, f"status {response.status}")
+
+    def _failed(self, trip: _Trip, error: FetchError) -> Visit:
+        reason = type(error).__name__
+        if isinstance(error, TypeRefused):
+            visit = self._end(trip, Outcome.SKIPPED, error.why, reason=reason)
+            assert visit.record is not None
+            visit.record.status, visit.record.content_type = error.status, error.content_type
+            return visit
+        if isinstance(error, AddressRefused):
+            return self._refused(trip, Decision.refuse(Code.ADDRESS, error.why))
+        at_ms = self._next_try_ms(trip) if error.retryable else None
+        if at_ms is None:
+            return self._end(trip, Outcome.FAILED, error.why, reason=reason)
+        return self._later(trip, Result.RETRY, at_ms, reason)
+
+    def _next_try_ms(self, trip: _Trip) -> int | None:
+        equipment = self._with
+        done = trip.lease.attempts + 1
+        return self._retry.next_try_ms(done, equipment.clock.now_ms(), equipment.rng)
+
+    def _later(self, trip: _Trip, result: Result, at_ms: int | None, reason: str) -> Visit:
+        """Leave the URL for another time; what was held back for its target goes on its way."""
+        visit = Visit(lease=trip.lease, result=result, at_ms=at_ms, reason=reason)
+        for hop in trip.hops:
+            visit.links += self._with.reservations.release(hop.fp)
+        return visit
+
+    def _refused(self, trip: _Trip, decision: Decision) -> Visit:
+        return self._end(trip, Outcome.REFUSED, decision.sentence, reason=decision.code)
+
+    def _end(
+        self,
+        trip: _Trip,
+        outcome: Outcome,
+        error: str | None,
+        *,
+        response: Response | None = None,
+        reason: str = "",
+    ) -> Visit:
+        """End the visit with its record."""
+        kept = outcome in (Outcome.OK, Outcome.NOINDEX, Outcome.DUPLICATE, Outcome.SKIPPED)
+        record = self._record(trip, outcome, error)
+        if response is not None:
+            _take_headers(record, response)
+        return Visit(
+            lease=trip.lease,
+            result=Result.DONE if kept else Result.DEAD,
+            reason=reason,
+            record=record,
+            hops=trip.hops,
+        )
+
+    def _record(self, trip: _Trip, outcome: Outcome, error: str | None) -> PageRecord:
+        lease, job = trip.lease, self._with.job
+        now = datetime.fromtimestamp(self._with.clock.now_ms() / 1000, UTC)
+        return PageRecord(
+            job=job.id,
+            url=lease.url,
+            final_url=trip.url,
+            redirects=trip.chain,
+            outcome=outcome,
+            error=error,
+            depth=lease.depth,
+            page_class="nav" if lease.page_class is PageClass.NAV else "data",
+            referrer=lease.referrer or None,
+            fetched_at=now.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+            visit=lease.visit,
+            labels=job.labels,
+        )
+
+
+def _take_headers(record: PageRecord, response: Response) -> None:
+    headers = response.headers
+    record.status = response.status
+    record.elapsed_ms = response.elapsed_ms
+    record.content_type = response.content_type
+    record.bytes = len(response.body)
+    record.etag = headers.get("etag")
+    record.last_modified = headers.get("last-modified")
+    record.truncated = response.truncated

@@ -1,0 +1,7 @@
+"""``python -m skitter.demo`` serves the demo web."""
+
+import sys
+
+from skitter.demo.server import main
+
+sys.exit(main())

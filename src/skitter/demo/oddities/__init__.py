@@ -1,0 +1,1 @@
+"""The cabinet of odd pages: everything a crawler meets in the wild, one page each."""

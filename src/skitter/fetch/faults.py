@@ -1,0 +1,64 @@
+"""The one edge where the library's, the system's and OpenSSL's faults become ``FetchError``."""
+
+import errno
+import ssl
+from typing import Final
+
+from aiohttp import http_exceptions as parser
+
+from skitter.errors import ConnectError, FetchError, HeadersTooLarge, ProtocolError, TlsError
+
+PARSER_FAULTS: Final[dict[type[Exception], type[FetchError]]] = {
+    parser.HttpProcessingError: ProtocolError,
+    parser.BadHttpMessage: ProtocolError,
+    parser.HttpBadRequest: ProtocolError,
+    parser.PayloadEncodingError: ProtocolError,
+    parser.ContentEncodingError: ProtocolError,
+    parser.TransferEncodingError: ProtocolError,
+    parser.ContentLengthError: ProtocolError,
+    parser.DecompressSizeError: ProtocolError,
+    parser.LineTooLong: HeadersTooLarge,
+    parser.InvalidHeader: ProtocolError,
+    parser.BadStatusLine: ProtocolError,
+    parser.BadHttpMethod: ProtocolError,
+    parser.InvalidURLError: ProtocolError,
+}
+"""Every exception of the response parser, and what it means to a crawl."""
+
+_OUT_OF_FILES: Final = frozenset({errno.EMFILE, errno.ENFILE})
+_SHOWN: Final = 160
+
+
+def is_out_of_files(exc: OSError) -> bool:
+    """Tell that this process, not the server, has no sockets left."""
+    return exc.errno in _OUT_OF_FILES
+
+
+def answer_fault(url: str, exc: Exception) -> FetchError:
+    """Translate what went wrong while a response was read."""
+    kind = PARSER_FAULTS.get(type(exc), ProtocolError)
+    if kind is HeadersTooLarge:
+        return HeadersTooLarge(url, "a header line is longer than the cap")
+    return kind(url, f"broken response: {fault_text(exc)}")
+
+
+def connect_fault(url: str, exc: Exception) -> FetchError:
+    """Translate what went wrong while a connection was made."""
+    if isinstance(exc, ssl.SSLCertVerificationError):
+        return TlsError(url, f"certificate refused: {exc.verify_message}")
+    if isinstance(exc, ssl.SSLError):
+        return TlsError(url, f"TLS handshake failed: {exc.reason or fault_text(exc)}")
+    if isinstance(exc, ssl.CertificateError | ValueError):
+        return TlsError(url, f"TLS handshake failed: {fault_text(exc)}")
+    if isinstance(exc, OSError) and is_out_of_files(exc):
+        return FetchError(url, "this process has no file descriptors left")
+    return ConnectError(url, f"no connection: {fault_text(exc)}")
+
+
+def fault_text(exc: Exception) -> str:
+    """Say in a few words what happened; the parser's texts quote the peer over several lines."""
+    if isinstance(exc, OSError) and exc.strerror:
+        return exc.strerror.lower()
+    message = exc.message if isinstance(exc, parser.HttpProcessingError) else str(exc)
+    line = next((line.strip() for line in message.splitlines() if line.strip()), "")
+    return (line or type(exc).__name__)[:_SHOWN].rstrip(":")

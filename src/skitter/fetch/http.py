@@ -1,0 +1,139 @@
+"""The fetcher for http and https: one request, one answer, under caps.
+
+aiohttp's client costs several times what its response parser costs. Only the parser is used here,
+on connections of our own, which also gives the address guard, the caps and the reuse of
+connections a place that nothing can slip past.
+"""
+
+import asyncio
+import ssl
+from collections.abc import Mapping
+from typing import Final
+
+from skitter.clock import Clock, SystemClock
+from skitter.errors import BodyTooLarge, DecodingError, FetchError, ProtocolError
+from skitter.fetch.base import FetchLimits, Request, Response
+from skitter.fetch.connection import HttpConnection, StaleConnection
+from skitter.fetch.decode import ACCEPT_ENCODING, Decoded, decode
+from skitter.fetch.dns import Resolver
+from skitter.fetch.exchange import Answer, Exchange
+from skitter.fetch.guard import AddressGuard
+from skitter.fetch.pool import ConnectionPool, PoolOptions
+from skitter.fetch.wire import Origins, RequestHead, plain_headers
+
+DEFAULT_AGENT: Final = "Skitter/0.1"
+DEFAULT_ACCEPT: Final = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
+
+
+def default_headers(agent: str) -> dict[str, str]:
+    """Return what every request says unless it says otherwise."""
+    return {"User-Agent": agent, "Accept": DEFAULT_ACCEPT, "Accept-Encoding": ACCEPT_ENCODING}
+
+
+def verified_tls() -> ssl.SSLContext:
+    """Return a TLS client context that verifies certificates and speaks HTTP/1.1."""
+    context = ssl.create_default_context()
+    context.set_alpn_protocols(["http/1.1"])
+    return context
+
+
+class HttpFetcher:
+    """Fetches over connections of its own. It belongs to the event loop of its first fetch."""
+
+    def __init__(
+        self,
+        limits: FetchLimits | None = None,
+        *,
+        resolver: Resolver | None = None,
+        headers: Mapping[str, str] | None = None,
+        pool: PoolOptions | None = None,
+        tls: ssl.SSLContext | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        self._limits = limits or FetchLimits()
+        self._resolver = resolver or Resolver(AddressGuard())
+        self._head = RequestHead(default_headers(DEFAULT_AGENT) if headers is None else headers)
+        self._origins = Origins()
+        self._now = (clock or SystemClock()).boot
+        self._closed = False
+        self.pool = ConnectionPool(
+            self._resolver,
+            tls or verified_tls(),
+            options=pool or PoolOptions(),
+            now=self._now,
+        )
+
+    async def fetch(self, request: Request) -> Response:
+        """Fetch ``request.url`` or raise a ``FetchError``; never follows a redirect."""
+        if self._closed:
+            raise FetchError(request.url, "the fetcher is closed")
+        started = self._now()
+        origin, target = self._origins.split(request.url)
+        head = self._head.write(origin, target, request.url, request.headers)
+        connection = self.pool.take(origin)
+        if connection is not None:
+            try:
+                return await self._ask(connection, request, head, started)
+            except StaleConnection:
+                # RFC 9112 §9.3.1: the peer may close an idle connection at any time.
+                pass
+        limits = request.limits or self._limits
+        timeout_s = min(limits.connect_s, limits.total_s)
+        connection = await self.pool.open(origin, request.url, timeout_s)
+        try:
+            return await self._ask(connection, request, head, started)
+        except StaleConnection as exc:
+            raise ProtocolError(request.url, "connection closed before the answer") from exc
+
+    async def close(self) -> None:
+        """Close every connection; idempotent. Fetches at work fail."""
+        self._closed = True
+        self._resolver.close()
+        await self.pool.close()
+
+    async def _ask(
+        self, connection: HttpConnection, request: Request, head: bytes, started: float
+    ) -> Response:
+        limits = request.limits or self._limits
+        exchange = Exchange(request, limits, asyncio.get_running_loop())
+        self.pool.watch(connection)
+        try:
+            answer = await connection.ask(
+                head,
+                exchange,
+                first_due=self._now() + limits.first_byte_s,
+                total_due=started + limits.total_s,
+            )
+        finally:
+            self.pool.unwatch(connection)
+            self.pool.give_back(connection)
+        elapsed_ms = round((self._now() - started) * 1000)
+        headers = plain_headers(answer.headers)
+        body, short = _document(request, limits, answer, headers.get("content-encoding"))
+        if exchange.doubtful:
+            exchange.check_sniffed(body)
+        return Response(
+            url=request.url,
+            status=answer.status,
+            headers=headers,
+            body=body,
+            wire_bytes=len(answer.body),
+            elapsed_ms=elapsed_ms,
+            address=connection.address,
+            truncated=answer.truncated or short,
+        )
+
+
+def _document(request: Request, limits: FetchLimits, answer: Answer, coding: str | None) -> Decoded:
+    cut = request.cut_bytes
+    if not coding or not answer.body:
+        if cut and len(answer.body) > cut:
+            return Decoded(answer.body[:cut], truncated=True)
+        return Decoded(answer.body, truncated=False)
+    cap = cut or limits.body_bytes
+    try:
+        return decode(answer.body, coding, url=request.url, cap=cap, cut=bool(cut))
+    except (BodyTooLarge, DecodingError):
+        if answer.status == 200:
+            raise
+        return Decoded(b"", truncated=True)

@@ -1,0 +1,159 @@
+"""Media types and file suffixes: what is worth asking for, and what is worth reading.
+
+A suffix is judged before a request, a media type once the headers are here. Where the header is
+missing or is no media type, the URL's suffix tells, else the first bytes do.
+"""
+
+import re
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Final
+
+_TYPE: Final = re.compile(r"[\w!#$&^.+-]+/[\w!#$&^.+-]+", re.ASCII)
+
+HTML: Final = "text/html"
+BINARY: Final = "application/octet-stream"
+
+# Left out on purpose: suffixes that are also top-level domains or words, because directories of
+# sites have paths such as /example.com.
+_SUFFIXES_BY_KIND: Final = {
+    "image": "avif bmp cur gif heic heif ico jfif jp2 jpe jpeg jpg jxl png psd svg svgz tga tif"
+    " tiff webp xcf",
+    "video": "3g2 3gp asf avi f4v flv m2ts m4v mkv mov mp4 mpeg mpg mts ogv rmvb swf vob webm wmv",
+    "audio": "aac aif aiff amr ape flac m4a m4b midi mka mp2 mp3 oga ogg opus wav weba wma",
+    "archive": "7z ace arj bz2 cab cpio deb gz iso jar lha lz lz4 lzh lzma rar rpm tar tbz2 tgz txz"
+    " war xz zip zst",
+    "program": "apk appimage bin dll dmg ear elf exe ipa msi msix msu pkg pyc pyd vhd vmdk xpi",
+    "font": "eot fon otf pfb ttc ttf woff woff2",
+    "document": "azw azw3 chm djvu doc docm docx dotx eps epub fb2 mobi mpp odg odp ods odt pdf"
+    " potx pps ppsx ppt pptm pptx rtf vsd vsdx wpd wps xla xls xlsb xlsm xlsx xlt xltx xps",
+    "data": "accdb db dbf dwg dxf fla h5 kmz mdb npy npz parquet pcap rds shp sqlite sqlite3"
+    " torrent",
+    "page part": "css js mjs wasm",
+}
+
+DEFAULT_SKIPPED_SUFFIXES: Final = frozenset(
+    suffix for suffixes in _SUFFIXES_BY_KIND.values() for suffix in suffixes.split()
+)
+"""Suffixes that never hold a page: pictures, film, sound, archives, programs, fonts, office
+documents, data files, style sheets and scripts."""
+
+_KIND_OF: Final = {
+    suffix: kind for kind, suffixes in _SUFFIXES_BY_KIND.items() for suffix in suffixes.split()
+}
+
+_DYNAMIC_SUFFIXES: Final = "action asp aspx cfm cgi do jsp jspx php php3 php5 phtml shtml"
+_TYPE_OF: Final = (
+    {
+        suffix: f"{kind}/{suffix}" if kind in ("image", "video", "audio", "font") else BINARY
+        for suffix, kind in _KIND_OF.items()
+    }
+    | dict.fromkeys(_DYNAMIC_SUFFIXES.split(), HTML)
+    | {
+        "atom": "application/atom+xml",
+        "css": "text/css",
+        "csv": "text/csv",
+        "htm": HTML,
+        "html": HTML,
+        "jpg": "image/jpeg",
+        "js": "text/javascript",
+        "json": "application/json",
+        "md": "text/markdown",
+        "mjs": "text/javascript",
+        "pdf": "application/pdf",
+        "rss": "application/rss+xml",
+        "svg": "image/svg+xml",
+        "txt": "text/plain",
+        "xht": "application/xhtml+xml",
+        "xhtml": "application/xhtml+xml",
+        "xml": "text/xml",
+    }
+)
+
+
+def media_type(content_type: str | None) -> str:
+    """Return the bare lower-case media type of a Content-Type header, "" when it holds none."""
+    if not content_type:
+        return ""
+    match = _TYPE.match(content_type.strip())
+    return match[0].lower() if match else ""
+
+
+@lru_cache(maxsize=1024)
+def wanted_type(content_type: str | None, accept_types: tuple[str, ...]) -> bool | None:
+    """Tell whether a body of this Content-Type is wanted; None when the header does not say.
+
+    ``accept_types`` holds "text/html", "text/*" or "*/*"; empty wants everything.
+    """
+    if not accept_types:
+        return True
+    kind = media_type(content_type)
+    if not kind:
+        return None
+    return any(_covers(accepted.lower(), kind) for accepted in accept_types)
+
+
+def _covers(accepted: str, kind: str) -> bool:
+    if accepted in ("*/*", "*", kind):
+        return True
+    return accepted.endswith("/*") and kind.startswith(accepted[:-1])
+
+
+def suffix_of(url: str) -> str:
+    """Return the lower-case suffix of the last path segment without its dot, "" for none."""
+    path = url.partition("#")[0].partition("?")[0]
+    authority_ends = path.find("/", path.find("://") + 3) if "://" in path else 0
+    if authority_ends < 0:
+        return ""
+    segment = path[path.rfind("/", authority_ends) + 1 :].partition(";")[0]
+    stem, dot, suffix = segment.rpartition(".")
+    return suffix.lower() if dot and stem else ""
+
+
+def type_from_url(url: str) -> str | None:
+    """Guess the media type from the URL's suffix; None when it has none that is known."""
+    return _TYPE_OF.get(suffix_of(url))
+
+
+_SNIFFED_BYTES: Final = 1024
+_MARKUP: Final = re.compile(
+    rb"\s*(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html|head|body|title|meta|script|iframe|style|table"
+    rb"|h[1-6]|div|font|br|p|a|b|!--)[\s>/]?",
+    re.IGNORECASE | re.DOTALL,
+)
+_BOMS: Final = (b"\xef\xbb\xbf", b"\xfe\xff", b"\xff\xfe")
+_BINARY_BYTES: Final = re.compile(rb"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]")
+
+
+def sniff(body: bytes) -> str:
+    """Tell HTML, XML, plain text and everything else apart by the first bytes."""
+    head = body[:_SNIFFED_BYTES]
+    if head.startswith(b"%PDF-"):
+        return "application/pdf"
+    wide = head.startswith(_BOMS[1:])
+    if wide:
+        # UTF-16 markup is ASCII with a zero byte beside each letter.
+        head = head[2:].replace(b"\0", b"")
+    head = head.removeprefix(_BOMS[0]).lstrip()
+    if _MARKUP.match(head):
+        return HTML
+    if head.startswith(b"<?xml"):
+        return HTML if b"<html" in head.lower() else "text/xml"
+    if not wide and _BINARY_BYTES.search(head):
+        return BINARY
+    return "text/plain"
+
+
+class SuffixFilter:
+    """Decides from a URL alone that it holds nothing worth a request."""
+
+    def __init__(self, suffixes: Iterable[str] = DEFAULT_SKIPPED_SUFFIXES) -> None:
+        self._suffixes = frozenset(suffix.lower().lstrip(".") for suffix in suffixes)
+
+    def why_not(self, url: str) -> str | None:
+        """Return why ``url`` is not asked for, or None when its suffix is no reason."""
+        suffix = suffix_of(url)
+        if suffix not in self._suffixes:
+            return None
+        kind = _KIND_OF.get(suffix)
+        return f"suffix .{suffix} ({kind})" if kind else f"suffix .{suffix}"

@@ -1,0 +1,110 @@
+"""The directory a crawl keeps its state in: whose it is, and that only one process uses it."""
+
+import fcntl
+import json
+import os
+import shutil
+from pathlib import Path
+
+from skitter.errors import ConfigError, DataDirError
+from skitter.frontier.embedded.layout import FORMAT_VERSION
+
+MARKER = "skitter.json"
+FRONTIER = "frontier"
+
+
+class DataDir:
+    """One state directory, held from ``acquire`` to ``release``."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._fd = -1
+
+    @property
+    def frontier(self) -> Path:
+        """Where the frontier's store lies."""
+        return self.path / FRONTIER
+
+    def acquire(self, *, fresh: bool = False) -> None:
+        """Make or check the directory and take it for this process."""
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise ConfigError(
+                f"--data {self.path}: cannot be made ({error.strerror});"
+                " wanted a directory that can be written"
+            ) from error
+        self._check_ours()
+        self._lock()
+        try:
+            self._check_version()
+            if fresh:
+                self._empty()
+            self._mark()
+        except (DataDirError, ConfigError):
+            self.release()
+            raise
+
+    def _check_ours(self) -> None:
+        marker = self.path / MARKER
+        strange = [p for p in self.path.iterdir() if p.name != MARKER] if self.path.is_dir() else []
+        if strange and not marker.exists():
+            raise DataDirError(
+                f"--data {self.path}: not empty and not a Skitter directory;"
+                " wanted a new directory or one of an earlier crawl"
+            )
+
+    def _lock(self) -> None:
+        try:
+            self._fd = os.open(self.path / MARKER, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            self.release()
+            raise DataDirError(
+                f"--data {self.path}: in use by another Skitter process;"
+                " wait for it to end, or choose another directory"
+            ) from error
+        except OSError as error:
+            raise ConfigError(
+                f"--data {self.path}: cannot be written ({error.strerror});"
+                " wanted a directory that can be written"
+            ) from error
+
+    def _check_version(self) -> None:
+        text = os.pread(self._fd, 4096, 0)
+        if not text:
+            return
+        try:
+            version = int(json.loads(text)["format"])
+        except (ValueError, KeyError, TypeError) as error:
+            raise DataDirError(
+                f"{self.path / MARKER}: cannot be read; wanted the marker of a Skitter directory"
+            ) from error
+        if version > FORMAT_VERSION:
+            raise DataDirError(
+                f"--data {self.path}: written by a newer Skitter (format {version}, this one reads"
+                f" up to {FORMAT_VERSION}); use that version or another directory"
+            )
+
+    def _empty(self) -> None:
+        for path in self.path.iterdir():
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path)
+            elif path.name != MARKER:
+                path.unlink()
+
+    def _mark(self) -> None:
+        text = json.dumps({"format": FORMAT_VERSION, "pid": os.getpid()}) + "\n"
+        try:
+            os.ftruncate(self._fd, 0)
+            os.pwrite(self._fd, text.encode(), 0)
+        except OSError as error:
+            raise ConfigError(
+                f"--data {self.path}: cannot be written ({error.strerror})"
+            ) from error
+
+    def release(self) -> None:
+        """Let the directory go."""
+        if self._fd >= 0:
+            fd, self._fd = self._fd, -1
+            os.close(fd)

@@ -1,0 +1,120 @@
+"""The kinds of value a job is made of: each says what it takes, and refuses the rest in words.
+
+Strictness is the models' affair; what is declared here is the range and the form.
+"""
+
+import re
+from typing import Annotated
+
+import re2
+from pydantic import AfterValidator, Field
+
+from skitter.errors import UrlError
+from skitter.job.entry import entry_url
+
+_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_MEDIA_TYPE = re.compile(r"[a-z0-9][a-z0-9!#$&^_.+-]*/(\*|[a-z0-9][a-z0-9!#$&^_.+-]*)|\*/\*")
+_ENV_REFERENCE = re.compile(r"env:[A-Za-z_][A-Za-z0-9_]*")
+_OWN_HEADERS = frozenset({"host", "content-length", "transfer-encoding", "connection", "upgrade"})
+
+_SUFFIX = re.compile(r"\.?[A-Za-z0-9_+-]{1,16}")
+_PARAMETER = re.compile(r"[^\s&=*?#]+\*?")
+
+ENV_PREFIX = "env:"
+
+
+def _job_id(value: str) -> str:
+    if not _ID.fullmatch(value):
+        raise ValueError(
+            "wanted up to 128 letters, digits, dots, dashes and underscores, "
+            "beginning with a letter or digit"
+        )
+    return value
+
+
+def _entry(value: str) -> str:
+    try:
+        return entry_url(value)
+    except UrlError as error:
+        raise ValueError(error.why) from error
+
+
+def _pattern(value: str) -> str:
+    options = re2.Options()
+    options.log_errors = False
+    try:
+        re2.compile(value, options)
+    except re2.error as error:
+        why = error.args[0]
+        text = why.decode("utf-8", "replace") if isinstance(why, bytes) else str(why)
+        raise ValueError(f"not an RE2 regular expression: {text}") from error
+    return value
+
+
+def _agent(value: str) -> str:
+    if not value.strip() or not value.isascii() or not value.isprintable():
+        raise ValueError("wanted printable ASCII text")
+    return value.strip()
+
+
+def _media_type(value: str) -> str:
+    lowered = value.strip().lower()
+    if not _MEDIA_TYPE.fullmatch(lowered):
+        raise ValueError('wanted a media type such as "text/html" or "text/*"')
+    return lowered
+
+
+def _header_name(value: str) -> str:
+    if not _TOKEN.fullmatch(value):
+        raise ValueError("not a header name")
+    if value.lower() in _OWN_HEADERS:
+        raise ValueError("this header is set by the crawler itself")
+    if value.lower() == "user-agent":
+        raise ValueError("wanted in http.agent, not among the headers")
+    return value
+
+
+def _header_value(value: str) -> str:
+    if any(ord(char) < 0x20 and char != "\t" for char in value) or "\x7f" in value:
+        raise ValueError("a header value cannot hold control characters")
+    if value.startswith(ENV_PREFIX) and not _ENV_REFERENCE.fullmatch(value):
+        raise ValueError('wanted "env:NAME" with the name of an environment variable')
+    return value
+
+
+def _suffix(value: str) -> str:
+    if not _SUFFIX.fullmatch(value):
+        raise ValueError('wanted a file name suffix such as "pdf"')
+    return value.lower().lstrip(".")
+
+
+def _parameter(value: str) -> str:
+    if not _PARAMETER.fullmatch(value):
+        raise ValueError('wanted the name of a query parameter, or its beginning and "*"')
+    return value
+
+
+JobId = Annotated[str, AfterValidator(_job_id)]
+EntryUrl = Annotated[str, AfterValidator(_entry)]
+Pattern = Annotated[str, AfterValidator(_pattern)]
+Agent = Annotated[str, AfterValidator(_agent)]
+MediaType = Annotated[str, AfterValidator(_media_type)]
+HeaderName = Annotated[str, AfterValidator(_header_name)]
+HeaderValue = Annotated[str, AfterValidator(_header_value)]
+
+Depth = Annotated[int, Field(ge=0)]
+Priority = Annotated[int, Field(ge=0, le=9)]
+Pages = Annotated[int, Field(ge=1)]
+DelayS = Annotated[float, Field(ge=0, le=86_400, allow_inf_nan=False)]
+PerHost = Annotated[int, Field(ge=1, le=1_000)]
+TimeoutS = Annotated[float, Field(gt=0, le=3_600, allow_inf_nan=False)]
+Size = Annotated[int, Field(ge=1)]
+
+# TOML and JSON have lists and strings where the models have tuples and enums; the elements stay
+# strict.
+Patterns = Annotated[tuple[Pattern, ...], Field(strict=False)]
+EntryUrls = Annotated[tuple[EntryUrl, ...], Field(strict=False)]
+Suffixes = Annotated[tuple[Annotated[str, AfterValidator(_suffix)], ...], Field(strict=False)]
+Parameters = Annotated[tuple[Annotated[str, AfterValidator(_parameter)], ...], Field(strict=False)]
+MediaTypes = Annotated[tuple[MediaType, ...], Field(strict=False)]

@@ -1,0 +1,128 @@
+"""What a model refuses, in lines a person can act on: where, what was wanted, what it was."""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from typing import get_args
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from skitter.errors import ConfigError
+from skitter.job.entry import without_credentials
+
+Path = tuple[str | int, ...]
+
+_VALUE_CHARS = 80
+_SECRET_FIELDS = ("headers",)
+
+_WANTED: Mapping[str, str] = {
+    "greater_than_equal": "{ge} or more",
+    "greater_than": "more than {gt}",
+    "less_than_equal": "{le} or less",
+    "finite_number": "a finite number",
+    "model_type": "a table of keys",
+    "model_attributes_type": "a table of keys",
+    "dict_type": "a table of keys",
+    "tuple_type": "a list",
+    "string_type": "a string",
+    "int_type": "a whole number",
+    "int_parsing": "a whole number",
+    "int_from_float": "a whole number",
+    "float_type": "a number",
+    "float_parsing": "a number",
+    "bool_type": "true or false",
+    "bool_parsing": "true or false",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Vocabulary:
+    """The names a reader of one kind of file may meet."""
+
+    model: type[BaseModel]
+    later_keys: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """By table ("" for the top): keys that have a meaning, but not in this version."""
+    later_values: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """By dotted field: values that have a meaning, but not in this version."""
+
+
+def refuse(
+    error: ValidationError, vocabulary: Vocabulary, name: Callable[[str], str]
+) -> ConfigError:
+    """Return one ``ConfigError`` with a line for each fault; ``name`` says where a field is."""
+    # A default that depends on a faulty field is no fault of its own.
+    faults = [fault for fault in error.errors() if fault["type"] != "default_factory_not_called"]
+    lines = dict.fromkeys(_line(fault, vocabulary, name) for fault in faults)
+    return ConfigError("\n".join(lines))
+
+
+def dotted(path: Path) -> str:
+    """Return ``("polite", "delay")`` as ``polite.delay`` and list positions as ``entries[0]``."""
+    text = ""
+    for part in path:
+        if part == "[key]":
+            continue
+        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
+    return text
+
+
+def show(value: object) -> str:
+    """Return a value as it would be typed, shortened and without passwords."""
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    text = without_credentials(text)
+    return text if len(text) <= _VALUE_CHARS else text[: _VALUE_CHARS - 1] + "…"
+
+
+def _line(fault: ErrorDetails, vocabulary: Vocabulary, name: Callable[[str], str]) -> str:
+    path = fault["loc"]
+    where = name(dotted(path))
+    if fault["type"] == "missing":
+        return f"{where}: missing"
+    if fault["type"] == "extra_forbidden":
+        return f"{where}: {_unknown_key(path, vocabulary)}"
+    if _is_later_value(fault, vocabulary):
+        return f"{where}: {show(fault['input'])} is not available yet"
+    if any(part in _SECRET_FIELDS for part in path):
+        return f"{where}: {_wanted(fault)}"
+    return f"{where}: {show(fault['input'])}: {_wanted(fault)}"
+
+
+def _wanted(fault: ErrorDetails) -> str:
+    if fault["type"] == "value_error":
+        return fault["msg"].removeprefix("Value error, ")
+    template = _WANTED.get(fault["type"])
+    if template is None:
+        return "wanted " + fault["msg"].removeprefix("Input should be ")
+    return "wanted " + template.format_map(fault.get("ctx", {}))
+
+
+def _is_later_value(fault: ErrorDetails, vocabulary: Vocabulary) -> bool:
+    known = vocabulary.later_values.get(dotted(fault["loc"]), frozenset())
+    return isinstance(fault["input"], str) and fault["input"] in known
+
+
+def _unknown_key(path: Path, vocabulary: Vocabulary) -> str:
+    table, key = dotted(path[:-1]), str(path[-1])
+    if key in vocabulary.later_keys.get(table, ()):
+        return "not available yet"
+    names = _names(vocabulary.model)
+    here = [name.rpartition(".")[2] for name in names if name.rpartition(".")[0] == table]
+    near = get_close_matches(key.replace("-", "_").lower(), here, n=1)
+    elsewhere = [name for name in names if name.rpartition(".")[2] == key]
+    if near or elsewhere:
+        return f'unknown key; did you mean "{(near or elsewhere)[0]}"?'
+    return f"unknown key; wanted one of {', '.join(here)}"
+
+
+def _names(model: type[BaseModel], table: str = "") -> list[str]:
+    """Every dotted name below ``model``, tables included."""
+    names = []
+    for key, info in model.model_fields.items():
+        full = f"{table}.{key}" if table else key
+        names.append(full)
+        for kind in (info.annotation, *get_args(info.annotation)):
+            if isinstance(kind, type) and issubclass(kind, BaseModel):
+                names += _names(kind, full)
+    return names

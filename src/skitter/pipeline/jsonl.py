@@ -1,0 +1,96 @@
+"""JSON lines in one file, exactly once.
+
+The mark is the file's safe length. On opening, what lies behind it is cut off: those lines were
+written but never acked, and their pages are fetched again.
+"""
+
+import asyncio
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from skitter.errors import ConfigError, SinkError
+
+
+class JsonlSink:
+    """Appends lines to one file."""
+
+    def __init__(self, path: Path, *, durable: bool = True, overwrite: bool = False) -> None:
+        self._path = path
+        self._durable = durable
+        """Sync the file before saying its lines are safe."""
+        self._overwrite = overwrite
+        self._fd = -1
+        self._length = 0
+
+    @property
+    def mark_name(self) -> str:
+        """The name under which the safe length is kept."""
+        return f"sink:jsonl:{self._path.resolve()}"
+
+    async def open(self, mark: bytes | None) -> None:
+        """Open the file, check that it is ours, and cut what was never acked."""
+        safe = int(mark) if mark is not None else 0
+        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
+        try:
+            self._fd = os.open(self._path, flags, 0o644)
+            size = os.fstat(self._fd).st_size
+            self._check(size, safe, known=mark is not None)
+            if size > safe:
+                os.ftruncate(self._fd, safe)
+            os.fsync(self._fd)
+            _sync_directory(self._path.parent)
+        except OSError as error:
+            raise ConfigError(
+                f"--out {self._path}: cannot be written ({error.strerror});"
+                " wanted a file in a writable directory"
+            ) from error
+        self._length = safe
+
+    def _check(self, size: int, safe: int, *, known: bool) -> None:
+        if not known:
+            if size and not self._overwrite:
+                raise ConfigError(
+                    f"--out {self._path}: exists and was not written by this crawl;"
+                    " choose another file, or --fresh to start over and replace it"
+                )
+            return
+        whole = safe == 0 or (size >= safe and os.pread(self._fd, 1, safe - 1) == b"\n")
+        if not whole:
+            raise ConfigError(
+                f"--out {self._path}: has {size} bytes, but this crawl has written {safe};"
+                " put the file back, or --fresh to start over"
+            )
+
+    async def write(self, lines: Sequence[bytes]) -> bytes:
+        """Append lines and answer the new safe length."""
+        data = b"".join(lines)
+        try:
+            await asyncio.to_thread(self._append, data)
+        except OSError as error:
+            raise SinkError(f"{self._path}: cannot be written ({error.strerror})") from error
+        self._length += len(data)
+        return str(self._length).encode()
+
+    def _append(self, data: bytes) -> None:
+        view, at = memoryview(data), self._length
+        while view:
+            written = os.pwrite(self._fd, view, at)
+            view, at = view[written:], at + written
+        if self._durable:
+            os.fdatasync(self._fd)
+
+    async def close(self) -> None:
+        """Close the file."""
+        if self._fd >= 0:
+            fd, self._fd = self._fd, -1
+            os.close(fd)
+
+
+def _sync_directory(path: Path) -> None:
+    """Make a file's name durable, not only its contents."""
+    fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)

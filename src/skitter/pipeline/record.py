@@ -1,0 +1,58 @@
+"""The page record: what is kept of one visit, in every sink and in the page index."""
+
+from collections.abc import Mapping
+
+import msgspec
+
+
+class PageRecord(msgspec.Struct, kw_only=True):
+    """One visit. Times are RFC 3339 UTC; None means not known or not said by the page."""
+
+    job: str
+    url: str
+    final_url: str | None = None
+    """Where the redirects led; equals ``url`` without any."""
+    redirects: list[str] = []
+    """Every URL asked before the final one, in order."""
+    status: int | None = None
+    outcome: str
+    error: str | None = None
+    """Why it failed or was refused, in words."""
+    depth: int
+    page_class: str
+    referrer: str | None = None
+    fetched_at: str
+    elapsed_ms: int | None = None
+    content_type: str | None = None
+    encoding: str | None = None
+    bytes: int | None = None
+    """Size of the decompressed body."""
+    digest: str | None = None
+    """xxh3-128 of the body."""
+    title: str | None = None
+    description: str | None = None
+    image: str | None = None
+    author: str | None = None
+    published: str | None = None
+    language: str | None = None
+    canonical: str | None = None
+    text: str | None = None
+    n_links: int | None = None
+    fields: dict[str, str] = {}
+    etag: str | None = None
+    last_modified: str | None = None
+    changed: bool | None = None
+    """Whether the content differs from the visit before; None on the first visit."""
+    visit: int
+    duplicate_of: str | None = None
+    """The URL with the same page: a redirect's known target, or the first of equal content."""
+    truncated: bool = False
+    labels: Mapping[str, str] = {}
+
+
+_encode = msgspec.json.Encoder().encode
+
+
+def encode_line(record: PageRecord) -> bytes:
+    """Return the record as one line of JSON."""
+    return _encode(record) + b"\n"

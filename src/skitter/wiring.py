@@ -1,0 +1,359 @@
+"""The only place where concrete classes meet: a job and options in, a running crawl out."""
+
+import asyncio
+import random
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+from skitter.clock import Clock, SystemClock
+from skitter.config import RunOptions
+from skitter.crawl.blackbox import BlackBox
+from skitter.crawl.commit import Committer, scope_mark, totals_mark
+from skitter.crawl.digest import ContentIndex
+from skitter.crawl.discover import LinkFinder
+from skitter.crawl.engine import Engine, EngineOptions
+from skitter.crawl.explain import Explainer
+from skitter.crawl.hops import Reservations
+from skitter.crawl.inspect import InspectServer, ask_running
+from skitter.crawl.judge import Judge
+from skitter.crawl.load import raise_file_limit
+from skitter.crawl.manners import Manners
+from skitter.crawl.seeding import Seeder
+from skitter.crawl.summary import Summary, Totals
+from skitter.crawl.visit import Equipment, Visitor
+from skitter.errors import ConfigError, DataDirError
+from skitter.fetch.base import FetchLimits
+from skitter.fetch.dns import Resolver
+from skitter.fetch.guard import AddressGuard
+from skitter.fetch.hosts import HostsTable
+from skitter.fetch.http import HttpFetcher, default_headers
+from skitter.frontier.embedded.datadir import DataDir
+from skitter.frontier.embedded.frontier import EmbeddedFrontier
+from skitter.frontier.model import Grant, JobEntry, Overflow
+from skitter.job.spec import Job, identity_difference
+from skitter.observability.stats import CrawlStats
+from skitter.pipeline.jsonl import JsonlSink
+from skitter.types import JobNumber
+from skitter.url.fingerprint import Fingerprinter
+from skitter.url.normalise import Normaliser
+from skitter.url.partition import SLOTS
+from skitter.url.scope import Scope
+
+MEMBER = "local"
+STATS_S = 0.25
+
+
+class Crawl:
+    """One crawl, ready to run."""
+
+    def __init__(self, job: Job, number: JobNumber, options: RunOptions, parts: "_Parts") -> None:
+        self.stats = CrawlStats()
+        self._job = job
+        self._number = number
+        self._options = options
+        self._parts = parts
+        self._seeds: Iterator[str] | None = None
+        parts.totals.show(self.stats)
+        self._engine = Engine(
+            parts.frontier,
+            parts.frontier,
+            parts.committer,
+            job=number,
+            clock=parts.clock,
+            stats=self.stats,
+            options=EngineOptions(concurrency=options.concurrency, pages=job.limits.pages),
+        )
+        self._main: asyncio.Task[None] | None = None
+
+    def feed(self, seeds: Iterator[str] | None) -> None:
+        """Take seeds to offer beside the job's entries."""
+        self._seeds = seeds
+
+    def stop(self) -> None:
+        """Begin to drain: requests in flight may finish."""
+        self._engine.stop("interrupted")
+
+    def abort(self) -> None:
+        """Stop at once; what is not safe yet is fetched again by the next run."""
+        self._engine.stop("interrupted")
+        if self._main is not None:
+            self._main.cancel()
+
+    async def run(self) -> Summary:
+        """Crawl until finished, stopped or out of patience."""
+        started = self._parts.clock.boot()
+        self._main = asyncio.create_task(self._crawl())
+        try:
+            await self._main
+        except asyncio.CancelledError:
+            if not self._engine.stopped_by:
+                raise
+        return await self._summary(self._parts.clock.boot() - started)
+
+    async def _crawl(self) -> None:
+        parts = self._parts
+        await parts.seeder.offer(self._job.entries)
+        grants = await self._own_everything()
+        visitor = Visitor(parts.equipment, self._engine.free)
+        async with asyncio.TaskGroup() as group:
+            extras = [
+                group.create_task(self._seed()),
+                group.create_task(self._watch()),
+            ]
+            await self._engine.run(visitor, grants)
+            for task in extras:
+                task.cancel()
+
+    async def _own_everything(self) -> list[Grant]:
+        return (await self._parts.frontier.own(MEMBER, range(SLOTS)))[:1]
+
+    async def _seed(self) -> None:
+        if self._seeds is not None:
+            await self._parts.seeder.stream(self._seeds, self._engine.offered)
+        self._engine.seeded()
+
+    async def _watch(self) -> None:
+        """Keep the counts a person watches fresh."""
+        while True:
+            await self._show()
+            await asyncio.sleep(STATS_S)
+
+    async def _show(self) -> None:
+        counts = await self._parts.frontier.counts(self._number)
+        self._parts.totals.show(self.stats)
+        self.stats.queued = counts.pending
+        self.stats.dropped = counts.dropped
+        self.stats.hosts = self._parts.frontier.hosts_with_work
+
+    async def _summary(self, seconds: float) -> Summary:
+        await self._show()
+        totals, stats = self._parts.totals, self.stats
+        waits = stats.waiting_until_ms if self._engine.stopped_by == "waiting" else None
+        return Summary(
+            pages=totals.pages,
+            ok=totals.ok,
+            failed=totals.failed,
+            refused=totals.refused,
+            duplicates=totals.duplicates,
+            queued=stats.queued,
+            seconds=round(seconds, 3),
+            dropped=stats.dropped,
+            stopped_by=self._engine.stopped_by or "finished",
+            out=self._options.out,
+            data=self._options.data,
+            hosts=len(await self._parts.frontier.domains(self._number, 1_000_000)),
+            status_codes=dict(totals.status_codes),
+            errors=dict(totals.errors),
+            waiting_until=_rfc3339(waits) if waits is not None else None,
+        )
+
+
+class _Parts:
+    """The pieces of a crawl, made in the order they need each other."""
+
+    def __init__(
+        self, job: Job, number: JobNumber, options: RunOptions, frontier: EmbeddedFrontier
+    ) -> None:
+        self.clock: Clock = SystemClock()
+        self.frontier = frontier
+        self.totals = Totals()
+        rng = random.Random()  # noqa: S311  jitter, not secrets
+        self.normaliser = Normaliser(job.urls.rules(), Fingerprinter(frontier.secret))
+        self.judge = Judge(job, Scope(job.scope))
+        self.fetcher = _fetcher(job, options)
+        self.manners = Manners(
+            job, fetcher=self.fetcher, reader=frontier, clock=self.clock, rng=rng
+        )
+        reservations = Reservations()
+        self.finder = LinkFinder(job, number, self.judge, self.normaliser, reservations)
+        contents = ContentIndex(frontier, number)
+        self.sinks = []
+        if options.out is not None:
+            durable, fresh = not options.fast, options.fresh
+            self.sinks.append(JsonlSink(options.out, durable=durable, overwrite=fresh))
+        self.blackbox = BlackBox(options.data / "blackbox")
+        self.equipment = Equipment(
+            job=job,
+            frontier=frontier,
+            reader=frontier,
+            fetcher=self.fetcher,
+            manners=self.manners,
+            judge=self.judge,
+            normaliser=self.normaliser,
+            finder=self.finder,
+            reservations=reservations,
+            contents=contents,
+            blackbox=self.blackbox,
+            clock=self.clock,
+            rng=rng,
+        )
+        self._number = number
+        self._contents = contents
+        self._reservations = reservations
+        self.seeder = Seeder(
+            frontier,
+            frontier,
+            number,
+            job.limits.queue,
+            finder=self.finder,
+            judge=self.judge,
+            normaliser=self.normaliser,
+        )
+
+    async def open(self) -> None:
+        """Take up what earlier runs left: totals, the scope as it grew, the sinks' positions."""
+        self.totals = Totals.decode(await self.frontier.mark(totals_mark(self._number)))
+        prefix = scope_mark(self._number)
+        for name in await self.frontier.marks(prefix):
+            self.judge.scope.add(name[len(prefix) :])
+        for sink in self.sinks:
+            await sink.open(await self.frontier.mark(sink.mark_name))
+        self.committer = Committer(
+            self.frontier,
+            self.sinks,
+            self.totals,
+            self._number,
+            finder=self.finder,
+            reservations=self._reservations,
+            contents=self._contents,
+            manners=self.manners,
+        )
+
+    async def close(self) -> None:
+        """Close what holds files or sockets."""
+        await self.fetcher.close()
+        for sink in self.sinks:
+            await sink.close()
+        self.blackbox.close()
+
+
+def _fetcher(job: Job, options: RunOptions) -> HttpFetcher:
+    http = job.http
+    limits = FetchLimits(
+        connect_s=min(http.connect_timeout, http.timeout),
+        first_byte_s=min(http.first_byte_timeout, http.timeout),
+        total_s=http.timeout,
+        header_bytes=http.max_header_bytes,
+        body_bytes=http.max_bytes,
+    )
+    hosts = _hosts_table(options.hosts)
+    guard = AddressGuard(allow_private=options.allow_private)
+    resolver = Resolver(guard, hosts=hosts)
+    return HttpFetcher(limits, resolver=resolver, headers=default_headers(http.agent))
+
+
+def _hosts_table(path: Path | None) -> HostsTable | None:
+    if path is None:
+        return None
+    try:
+        text = path.read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(
+            f"--hosts {path}: cannot be read ({error}); wanted a hosts file"
+        ) from error
+    return HostsTable.parse(text, source=f"--hosts {path}")
+
+
+async def _enter_job(frontier: EmbeddedFrontier, job: Job, data: Path) -> JobNumber:
+    """Make the job in the store, or check that the one there is the same."""
+    for entry in (await frontier.jobs()).values():
+        if entry.id != job.id:
+            raise DataDirError(
+                f"--data {data}: holds the job {entry.id!r}, not {job.id!r};"
+                " choose another directory, or --fresh to start over"
+            )
+        stored = Job.from_json(entry.spec)
+        difference = identity_difference(stored.identity(), job.identity())
+        if difference is not None:
+            raise DataDirError(
+                f"--data {data}: holds this job with other settings ({difference});"
+                " use the same ones to go on, or --fresh to start over"
+            )
+    return await frontier.put_job(
+        JobEntry(
+            id=job.id,
+            spec=job.to_json(),
+            delay_ms=round(job.polite.delay * 1000),
+            per_host=job.polite.per_host,
+            queue_bound=job.limits.queue,
+            overflow=Overflow(job.limits.overflow.value),
+        )
+    )
+
+
+@asynccontextmanager
+async def open_crawl(
+    job: Job, options: RunOptions, seeds: Iterator[str] | None = None
+) -> AsyncIterator[Crawl]:
+    """Open everything a crawl needs, and close it in reverse order."""
+    raise_file_limit()
+    async with AsyncExitStack() as stack:
+        data = DataDir(options.data)
+        data.acquire(fresh=options.fresh)
+        stack.callback(data.release)
+        frontier = EmbeddedFrontier(data.frontier, durable=not options.fast)
+        await frontier.open()
+        stack.push_async_callback(frontier.close)
+        number = await _enter_job(frontier, job, options.data)
+        parts = _Parts(job, number, options, frontier)
+        stack.push_async_callback(parts.close)
+        await parts.open()
+        explainer = Explainer(
+            job,
+            number,
+            reader=frontier,
+            judge=parts.judge,
+            normaliser=parts.normaliser,
+            manners=parts.manners,
+        )
+        inspector = InspectServer(options.data, explainer.explain)
+        await inspector.open()
+        stack.push_async_callback(inspector.close)
+        crawl = Crawl(job, number, options, parts)
+        crawl.feed(seeds)
+        yield crawl
+
+
+async def explain_page(data: Path, url: str) -> dict[str, object]:
+    """Return everything known of ``url`` in a data directory, asking a running crawl if any."""
+    found = await ask_running(data, url)
+    if found is not None:
+        return found
+    directory = DataDir(data)
+    directory.acquire()
+    frontier = EmbeddedFrontier(directory.frontier)
+    try:
+        await frontier.open()
+        for number, entry in (await frontier.jobs()).items():
+            explainer = await _explainer(frontier, number, Job.from_json(entry.spec))
+            return await explainer.explain(url)
+        raise DataDirError(f"--data {data}: no crawl has begun there")
+    finally:
+        await frontier.close()
+        directory.release()
+
+
+async def _explainer(frontier: EmbeddedFrontier, number: JobNumber, job: Job) -> Explainer:
+    normaliser = Normaliser(job.urls.rules(), Fingerprinter(frontier.secret))
+    scope = Scope(job.scope, [normaliser.absolute(entry).url for entry in job.entries])
+    prefix = scope_mark(number)
+    for name in await frontier.marks(prefix):
+        scope.add(name[len(prefix) :])
+    return Explainer(
+        job,
+        number,
+        reader=frontier,
+        judge=Judge(job, scope),
+        normaliser=normaliser,
+        manners=None,
+    )
+
+
+def _rfc3339(at_ms: int) -> str:
+    return (
+        datetime.fromtimestamp(at_ms / 1000, UTC)
+        .isoformat(timespec="seconds")
+        .replace("+00:00", "Z")
+    )

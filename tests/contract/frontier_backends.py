@@ -1,0 +1,222 @@
+"""Every frontier back end, opened, restarted and crashed the same way.
+
+A new back end is one class here and one entry in ``BACKENDS``; the contract tests and the state
+machine then run on it unchanged.
+"""
+
+import hashlib
+import shutil
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from skitter.frontier.base import Frontier, FrontierControl, FrontierReader
+from skitter.frontier.embedded.frontier import EmbeddedFrontier
+from skitter.frontier.model import (
+    LEASE_MS,
+    Ack,
+    Claim,
+    Counts,
+    Freed,
+    Grant,
+    JobEntry,
+    Lease,
+    Link,
+    Receipt,
+    Result,
+    Sighting,
+)
+from skitter.testing.virtual_clock import VirtualClock
+from skitter.types import Fingerprint, HostKey, JobNumber
+
+SLOTS = range(4)
+HOST = HostKey("www.example.com")
+OTHER_HOST = HostKey("shop.example.com")
+FAR_HOST = HostKey("far.example.org:8080")
+
+
+class Store(Frontier, FrontierControl, FrontierReader, Protocol):
+    """All three parts of the seam in one object."""
+
+
+class Backend(Protocol):
+    """One stored frontier over its whole life: opened, closed and killed."""
+
+    clock: VirtualClock
+
+    async def open(self) -> Store:
+        """Open the frontier for the first time."""
+
+    async def restart(self) -> Store:
+        """Close it in good order and open it again."""
+
+    async def crash(self) -> Store:
+        """Open what a kill -9 at this moment leaves behind."""
+
+    async def close(self) -> None:
+        """Close it for good."""
+
+
+class EmbeddedBackend:
+    """The store in a local directory.
+
+    Everything a returned call wrote has reached the operating system, so a copy of the files
+    under the running store is what a kill of the process leaves.
+    """
+
+    def __init__(self, root: Path, clock: VirtualClock) -> None:
+        self.clock = clock
+        self._root = root
+        self._generation = 0
+        self._store = self._make()
+
+    def _make(self) -> EmbeddedFrontier:
+        return EmbeddedFrontier(self._root / f"store-{self._generation}", clock=self.clock)
+
+    async def open(self) -> Store:
+        await self._store.open()
+        return self._store
+
+    async def restart(self) -> Store:
+        await self.close()
+        self._store = self._make()
+        return await self.open()
+
+    async def crash(self) -> Store:
+        source = self._root / f"store-{self._generation}"
+        self._generation += 1
+        copy_still(source, self._root / f"store-{self._generation}")
+        await self._store.close()
+        shutil.rmtree(source)
+        self._store = self._make()
+        return await self.open()
+
+    async def close(self) -> None:
+        await self._store.close()
+
+
+def copy_still(source: Path, target: Path, tries: int = 1_000) -> None:
+    """Copy a directory as it is at one moment, though its owner tidies up in the background."""
+    for _ in range(tries):
+        before = _sizes(source)
+        shutil.rmtree(target, ignore_errors=True)
+        try:
+            shutil.copytree(source, target)
+        except shutil.Error:
+            continue
+        if before and _sizes(source) == before:
+            return
+    raise AssertionError(f"{source} did not hold still")
+
+
+def _sizes(folder: Path) -> dict[str, int]:
+    """Return the sizes of the data files; empty when one vanished meanwhile."""
+    try:
+        return {p.name: p.stat().st_size for p in folder.iterdir() if p.name != "LOG"}
+    except FileNotFoundError:
+        return {}
+
+
+BACKENDS: dict[str, Callable[[Path, VirtualClock], Backend]] = {"embedded": EmbeddedBackend}
+
+
+def fingerprint(url: str) -> Fingerprint:
+    """Return a stand-in for the keyed hash of a canonical URL, over all 64 bits."""
+    return Fingerprint(int.from_bytes(hashlib.blake2b(url.encode(), digest_size=8).digest()))
+
+
+@dataclass(slots=True)
+class Rig:
+    """A store with one running job, and short words for what tests do to it."""
+
+    backend: Backend
+    store: Store
+    job: JobNumber
+    grants: list[Grant] = field(default_factory=list)
+
+    @property
+    def clock(self) -> VirtualClock:
+        return self.backend.clock
+
+    @property
+    def now_ms(self) -> int:
+        return self.backend.clock.now_ms()
+
+    def tick(self, seconds: float) -> None:
+        self.backend.clock.advance(seconds)
+
+    async def own(self) -> None:
+        self.grants = await self.store.own("member-1", SLOTS)
+
+    async def add_job(self, name: str, **entry: Any) -> JobNumber:
+        return await self.store.put_job(JobEntry(id=name, **entry))
+
+    def link(self, path: str, host: HostKey = HOST, **fields: Any) -> Link:
+        url = f"https://{host}/{path}"
+        return Link(url, fingerprint(url), host, fields.pop("job", self.job), **fields)
+
+    async def offer(self, *links: Link | str) -> Receipt:
+        made = [self.link(link) if isinstance(link, str) else link for link in links]
+        return await self.store.offer(made)
+
+    async def ask(
+        self, k: int = 100, *, lease_ms: int = LEASE_MS, freed: Sequence[Freed] = ()
+    ) -> Claim:
+        return await self.store.claim(self.grants, k, lease_ms=lease_ms, freed=freed)
+
+    async def take(
+        self, k: int = 100, *, lease_ms: int = LEASE_MS, freed: Sequence[Freed] = ()
+    ) -> list[Lease]:
+        return list((await self.ask(k, lease_ms=lease_ms, freed=freed)).leases)
+
+    async def take_one(self, *, lease_ms: int = LEASE_MS, freed: Sequence[Freed] = ()) -> Lease:
+        [lease] = await self.take(1, lease_ms=lease_ms, freed=freed)
+        return lease
+
+    async def end(self, lease: Lease, result: Result = Result.DONE, **fields: Any) -> Receipt:
+        return await self.store.ack([Ack(lease, result, **fields)])
+
+    async def paths_in_order(self, *, step: float = 1.0, limit: int = 100) -> list[str]:
+        """Finish everything one URL at a time and tell the paths as they came."""
+        paths: list[str] = []
+        for _ in range(limit):
+            taken = await self.take(1)
+            if not taken:
+                break
+            await self.end(taken[0])
+            paths.append(path_of(taken[0]))
+            self.tick(step)
+        return paths
+
+    async def counts(self, job: JobNumber | None = None) -> Counts:
+        return await self.store.counts(self.job if job is None else job)
+
+    async def look(self, link: Link) -> Sighting:
+        return await self.store.look(link.job, link.host, link.fp)
+
+    async def restart(self) -> None:
+        self.store = await self.backend.restart()
+        await self.own()
+
+    async def crash(self) -> None:
+        self.store = await self.backend.crash()
+        await self.own()
+
+
+async def open_rig(backend: Backend, **entry: Any) -> Rig:
+    """Open the back end with one job of one second's delay."""
+    store = await backend.open()
+    rig = Rig(backend, store, await store.put_job(JobEntry(id="job-1", **entry)))
+    await rig.own()
+    return rig
+
+
+def path_of(thing: Link | Lease) -> str:
+    """Return the URL's path without its slash."""
+    return thing.url.removeprefix(f"https://{thing.host}/")
+
+
+def paths_of(things: Iterable[Link | Lease]) -> list[str]:
+    """Return the paths of links or leases."""
+    return [path_of(thing) for thing in things]

@@ -1,0 +1,479 @@
+"""Random histories of every back end, judged step by step by the oracle.
+
+Virtual time moves in steps of ten milliseconds and no lease lasts a multiple of that, so a lease
+is never looked at in the very millisecond in which it ends.
+"""
+
+import asyncio
+import os
+import tempfile
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, TypeVar
+
+import pytest
+from frontier_backends import (
+    BACKENDS,
+    FAR_HOST,
+    HOST,
+    OTHER_HOST,
+    SLOTS,
+    Backend,
+    Store,
+    fingerprint,
+)
+from frontier_oracle import Key, Oracle, key_of
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from skitter.errors import Fenced
+from skitter.frontier.model import (
+    Ack,
+    Claim,
+    Freed,
+    Grant,
+    Hop,
+    JobEntry,
+    JobState,
+    Lease,
+    Link,
+    Overflow,
+    Receipt,
+    Result,
+    UrlState,
+)
+from skitter.testing.virtual_clock import VirtualClock
+from skitter.types import HostKey, JobNumber, PageClass
+
+T = TypeVar("T")
+
+SOAK = os.environ.get("SKITTER_SOAK") == "1"
+HISTORIES = settings(
+    max_examples=3_000 if SOAK else 80,
+    stateful_step_count=120 if SOAK else 40,
+    deadline=None,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+
+DELAY_MS = 1_000
+HOSTS = (HOST, OTHER_HOST, FAR_HOST)
+DOMAINS = {"example.com": (HOST, OTHER_HOST), "example.org": (FAR_HOST,)}
+KINDS: tuple[dict[str, Any], ...] = (
+    {},
+    {"queue_bound": 4, "overflow": Overflow.DROP},
+    {"queue_bound": 3, "overflow": Overflow.SPILL},
+)
+UNBOUNDED = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A link in the making: numbers that shrink well."""
+
+    job: int
+    host: int
+    path: int
+    page_class: PageClass
+    priority: int
+    rank: int
+    wait_ms: int
+
+    @property
+    def url(self) -> str:
+        return f"https://{HOSTS[self.host]}/{self.path}"
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """A ``Freed`` in the making."""
+
+    pick: int
+    delay_ms: int | None
+    rest_ms: int
+
+
+drafts = st.builds(
+    Draft,
+    job=st.integers(0, len(KINDS) - 1),
+    host=st.integers(0, len(HOSTS) - 1),
+    path=st.integers(0, 7),
+    page_class=st.sampled_from((PageClass.DATA, PageClass.NAV)),
+    priority=st.sampled_from((5, 9, 0)),
+    rank=st.integers(0, 2),
+    wait_ms=st.sampled_from((0, 0, 0, 2_000, 90_000)),
+)
+releases = st.builds(
+    Release,
+    pick=st.integers(0, 30),
+    delay_ms=st.sampled_from((None, None, 0, 3_000)),
+    rest_ms=st.sampled_from((0, 0, 20_000)),
+)
+picks = st.integers(0, 30)
+jobs = st.integers(0, len(KINDS) - 1)
+hosts = st.sampled_from(HOSTS)
+lease_times_ms = st.sampled_from((120_003, 30_003, 4_003))
+classes = st.sampled_from(tuple(PageClass))
+
+
+class FrontierMachine(RuleBasedStateMachine):
+    """Any sequence of verbs, clock steps, restarts and crashes."""
+
+    backend_name: ClassVar[str]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.runner = asyncio.Runner()
+        self.folder = tempfile.TemporaryDirectory(prefix="frontier-")
+        self.clock = VirtualClock()
+        self.backend: Backend = BACKENDS[self.backend_name](Path(self.folder.name), self.clock)
+        self.store: Store = self.run(self.backend.open())
+        self.oracle = Oracle(DELAY_MS)
+        self.grants: list[Grant] = []
+        self.old_grants: list[Grant] = []
+        self.every_lease: list[Lease] = []
+        self.jobs: list[JobNumber] = []
+        self.calls = 0
+
+    def run(self, verb: Awaitable[T]) -> T:
+        async def wait() -> T:
+            return await verb
+
+        return self.runner.run(wait())
+
+    def teardown(self) -> None:
+        self.run(self.backend.close())
+        self.runner.close()
+        self.folder.cleanup()
+
+    @property
+    def now_ms(self) -> int:
+        return self.clock.now_ms()
+
+    @initialize()
+    def begin(self) -> None:
+        self.jobs = [self.new_job(kind) for kind in range(len(KINDS))]
+        self.grants = self.run(self.store.own("member-1", SLOTS))
+
+    def new_job(self, kind: int) -> JobNumber:
+        entry = JobEntry(id=f"job-{len(self.oracle.jobs)}", delay_ms=DELAY_MS, **KINDS[kind])
+        number = self.run(self.store.put_job(entry))
+        assert number not in self.oracle.jobs
+        self.oracle.jobs[number] = entry
+        self.oracle.states[number] = JobState.RUN
+        return number
+
+    def link(self, draft: Draft) -> Link:
+        """Make a link; one that starts later goes to a job without a bound."""
+        kind = UNBOUNDED if draft.wait_ms else draft.job
+        return Link(
+            draft.url,
+            fingerprint(draft.url),
+            HOSTS[draft.host],
+            self.jobs[kind],
+            draft.path % len(SLOTS),
+            draft.page_class,
+            draft.priority,
+            draft.path,
+            draft.rank,
+            f"https://{HOST}/from-{draft.path}",
+            self.now_ms + draft.wait_ms if draft.wait_ms else 0,
+        )
+
+    def pick_lease(self, pick: int) -> Lease | None:
+        """Choose among all leases ever given, the latest first."""
+        if not self.every_lease:
+            return None
+        return self.every_lease[-1 - pick % len(self.every_lease)]
+
+    def state_of(self, key: Key) -> UrlState:
+        return self.run(self.store.look(*key)).state
+
+    def settle_drops(self, unsure: Sequence[Key]) -> None:
+        """Take the store's word on links at the edge of a bound that was not known exactly."""
+        for key in unsure:
+            state = self.state_of(key)
+            assert state in (UrlState.QUEUED, UrlState.DROPPED)
+            self.oracle.pages[key].state = state
+
+    # Verbs
+
+    @rule(offered=st.lists(drafts, min_size=1, max_size=8))
+    def offer(self, offered: list[Draft]) -> None:
+        links = [self.link(draft) for draft in offered]
+        receipt = self.run(self.store.offer(links))
+        self.settle_drops(self.oracle.offer(links, receipt, self.now_ms))
+
+    @rule(k=st.integers(0, 6), lease_ms=lease_times_ms, freed=st.lists(releases, max_size=3))
+    def claim(self, k: int, lease_ms: int, freed: list[Release]) -> None:
+        made = [item for release in freed if (item := self.freed(release)) is not None]
+        claim = self.run(self.store.claim(self.grants, k, lease_ms=lease_ms, freed=made))
+        self.oracle.free(made, self.now_ms)
+        self.follow_claim(claim, k, lease_ms)
+
+    def freed(self, release: Release) -> Freed | None:
+        lease = self.pick_lease(release.pick)
+        if lease is None:
+            return None
+        held = [host for host in HOSTS if lease.id in self.oracle.gate(host).held]
+        if not held:
+            return Freed(lease.id, lease.host)
+        host = held[release.pick % len(held)]
+        rest_ms = self.now_ms + release.rest_ms if release.rest_ms else 0
+        return Freed(lease.id, host, None if self.unsettled(host) else release.delay_ms, rest_ms)
+
+    def unsettled(self, host: HostKey) -> bool:
+        """Tell whether a lease that may be over holds this host's gate."""
+        over = {held.lease.id for held in self.oracle.overdue(self.now_ms)}
+        return bool(over & self.oracle.gate(host).held)
+
+    def follow_claim(self, claim: Claim, k: int, lease_ms: int) -> None:
+        self.oracle.claim(claim, k, lease_ms, self.grants, self.now_ms)
+        for lease in claim.leases:
+            assert lease.expires_at == pytest.approx(self.clock.boot() + lease_ms / 1000)
+        self.every_lease += claim.leases
+
+    @precondition(lambda self: self.every_lease)
+    @rule(
+        chosen=st.lists(picks, min_size=1, max_size=4),
+        links=st.lists(drafts, max_size=4),
+        hops=st.lists(drafts, max_size=2),
+        digest=st.sampled_from((b"", b"x", b"y")),
+        at_ms=st.sampled_from((None, 0, 1_000, 60_000)),
+        dead=st.booleans(),
+    )
+    def finish(
+        self,
+        chosen: list[int],
+        links: list[Draft],
+        hops: list[Draft],
+        digest: bytes,
+        at_ms: int | None,
+        dead: bool,
+    ) -> None:
+        acks = [
+            Ack(
+                lease,
+                Result.DEAD if dead else Result.DONE,
+                at_ms=None if at_ms is None else self.now_ms + at_ms,
+                links=[self.link(draft) for draft in links],
+                hops=[Hop(fingerprint(draft.url), HOSTS[draft.host]) for draft in hops],
+                digest=b"" if dead else digest,
+            )
+            for lease in self.leases_of(chosen)
+        ]
+        self.send(acks)
+
+    @precondition(lambda self: self.every_lease)
+    @rule(
+        chosen=st.lists(picks, min_size=1, max_size=3),
+        wait_ms=st.sampled_from((0, 500, 10_000)),
+    )
+    def retry(self, chosen: list[int], wait_ms: int) -> None:
+        at_ms = self.now_ms + wait_ms
+        self.send([Ack(lease, Result.RETRY, at_ms=at_ms) for lease in self.leases_of(chosen)])
+
+    @precondition(lambda self: self.every_lease)
+    @rule(
+        chosen=st.lists(picks, min_size=1, max_size=3),
+        wait_ms=st.sampled_from((None, 500, 10_000)),
+    )
+    def defer(self, chosen: list[int], wait_ms: int | None) -> None:
+        at_ms = None if wait_ms is None else self.now_ms + wait_ms
+        self.send([Ack(lease, Result.DEFER, at_ms=at_ms) for lease in self.leases_of(chosen)])
+
+    def leases_of(self, chosen: Sequence[int]) -> list[Lease]:
+        return [lease for pick in chosen if (lease := self.pick_lease(pick)) is not None]
+
+    def send(self, acks: Sequence[Ack]) -> None:
+        """Ack, and judge the receipt: the second of two acks of a lease is always stale."""
+        self.calls += 1
+        value = str(self.calls).encode()
+        live = any(ack.lease.id in self.oracle.leases for ack in acks)
+        receipt = self.run(self.store.ack(acks, marks={"calls": value} if live else None))
+        if live:
+            self.oracle.marks["calls"] = value
+        self.follow_acks(acks, receipt)
+
+    def follow_acks(self, acks: Sequence[Ack], receipt: Receipt) -> None:
+        stale = list(receipt.stale)
+        links: list[Link] = []
+        judged: set[int] = set()
+        for ack in acks:
+            again = ack.lease.id in judged
+            is_stale = ack.lease.id in stale and (
+                again or stale.count(ack.lease.id) == sum(a.lease.id == ack.lease.id for a in acks)
+            )
+            judged.add(ack.lease.id)
+            if self.oracle.accepts(ack, is_stale, self.now_ms):
+                self.oracle.ack(ack, self.now_ms)
+                links += ack.links
+        assert receipt.accepted + len(stale) == len(acks)
+        self.settle_drops(self.oracle.offer(links, receipt, self.now_ms))
+
+    @precondition(lambda self: self.every_lease)
+    @rule(chosen=st.lists(picks, min_size=1, max_size=3, unique=True), lease_ms=lease_times_ms)
+    def renew(self, chosen: list[int], lease_ms: int) -> None:
+        leases = {lease.id: lease for lease in self.leases_of(chosen)}
+        gone = self.run(self.store.renew(list(leases.values()), lease_ms))
+        for lease in leases.values():
+            self.oracle.renew(lease, lease_ms, lease.id in gone, self.now_ms)
+
+    @precondition(lambda self: self.every_lease)
+    @rule(pick=picks, host=hosts)
+    def enter(self, pick: int, host: HostKey) -> None:
+        lease = self.pick_lease(pick)
+        held = self.oracle.leases.get(lease.id) if lease else None
+        if held is None or held.expires_ms <= self.now_ms or self.unsettled(host):
+            return
+        if held.lease.id not in self.oracle.gate(host).held:
+            wait_ms = self.run(self.store.enter(held.lease, host))
+            self.oracle.enter(held.lease, host, wait_ms, self.now_ms)
+
+    # Time
+
+    @rule(seconds=st.sampled_from((0.01, 0.5, 1, 1, 5, 30, 130)))
+    def advance(self, seconds: float) -> None:
+        self.clock.advance(seconds)
+
+    # Control
+
+    @rule(job=jobs, state=st.sampled_from((JobState.PAUSE, JobState.RUN, JobState.RUN)))
+    def set_state(self, job: int, state: JobState) -> None:
+        self.run(self.store.set_job_state(self.jobs[job], state))
+        self.oracle.set_state(self.jobs[job], state, self.now_ms)
+
+    @rule(job=jobs)
+    def cancel(self, job: int) -> None:
+        """Cancel a job; a new one of its kind takes its part."""
+        self.run(self.store.set_job_state(self.jobs[job], JobState.CANCEL))
+        self.oracle.set_state(self.jobs[job], JobState.CANCEL, self.now_ms)
+        self.jobs[job] = self.new_job(job)
+
+    @rule(pick=picks, page_class=classes)
+    def clear(self, pick: int, page_class: PageClass) -> None:
+        job = self.pick_job(pick)
+        removed = self.run(self.store.clear(job, page_class))
+        forgotten = self.oracle.waiting(job, page_class)
+        for held in self.oracle.overdue(self.now_ms):
+            key = key_of(held.lease)
+            if key[0] == job and self.state_of(key) is UrlState.UNKNOWN:
+                forgotten.append(key)
+        for key in forgotten:
+            self.oracle.forget(key, self.now_ms)
+        assert removed == len(forgotten)
+
+    def pick_job(self, pick: int) -> JobNumber:
+        """Choose a job, the running ones first, then the cancelled ones."""
+        everyone = [*self.jobs, *sorted(set(self.oracle.jobs) - set(self.jobs))]
+        return everyone[pick % len(everyone)]
+
+    @rule(pick=picks, draft=drafts)
+    def forget(self, pick: int, draft: Draft) -> None:
+        key = (self.pick_job(pick), HOSTS[draft.host], fingerprint(draft.url))
+        possible = self.oracle.possible_states(key, self.now_ms)
+        forgotten = self.run(self.store.forget(*key))
+        if possible in ({UrlState.UNKNOWN}, {UrlState.LEASED}):
+            assert not forgotten
+        elif UrlState.LEASED not in possible:
+            assert forgotten
+        if forgotten:
+            self.oracle.forget(key, self.now_ms)
+
+    @rule(
+        host=hosts,
+        delay_ms=st.sampled_from((None, 0, 1_000, 7_000)),
+        per_host=st.sampled_from((None, 1, 2, 3)),
+        rest_ms=st.sampled_from((None, None, 0, 15_000)),
+    )
+    def set_host(
+        self, host: HostKey, delay_ms: int | None, per_host: int | None, rest_ms: int | None
+    ) -> None:
+        if host not in self.oracle.gates or self.unsettled(host):
+            return
+        gate = self.oracle.gate(host)
+        until_ms = None if rest_ms is None else self.now_ms + rest_ms
+        self.run(
+            self.store.set_host(host, delay_ms=delay_ms, per_host=per_host, not_before_ms=until_ms)
+        )
+        gate.delay_ms = gate.delay_ms if delay_ms is None else delay_ms
+        gate.per_host = gate.per_host if per_host is None else per_host
+        gate.rest(until_ms or 0)
+
+    # Interruptions
+
+    @rule()
+    def restart(self) -> None:
+        self.reopen(self.backend.restart)
+
+    @rule()
+    def crash(self) -> None:
+        self.reopen(self.backend.crash)
+
+    def reopen(self, again: Callable[[], Awaitable[Store]]) -> None:
+        self.store = self.run(again())
+        self.oracle.reopen(self.now_ms)
+        self.old_grants = self.grants
+        self.grants = self.run(self.store.own("member-1", SLOTS))
+
+    @precondition(lambda self: self.old_grants)
+    @rule(k=st.integers(0, 3))
+    def claim_with_an_old_grant(self, k: int) -> None:
+        with pytest.raises(Fenced):
+            self.run(self.store.claim(self.old_grants, k))
+
+    @rule()
+    def drain(self) -> None:
+        """Finish everything: whatever was offered comes out, in finite time."""
+        for job in self.jobs:
+            self.run(self.store.set_job_state(job, JobState.RUN))
+            self.oracle.set_state(job, JobState.RUN, self.now_ms)
+        for _ in range(1_000):
+            claim = self.run(self.store.claim(self.grants, 100, lease_ms=120_003))
+            self.follow_claim(claim, 100, 120_003)
+            if claim.leases:
+                self.send([Ack(lease, Result.DONE) for lease in claim.leases])
+            elif claim.next_ready_ms is None:
+                break
+            else:
+                wait_ms = claim.next_ready_ms - self.now_ms
+                self.clock.advance((wait_ms + 9) // 10 / 100)
+        for job in self.jobs:
+            assert self.run(self.store.counts(job)).pending == 0
+
+    # What holds after every step
+
+    @invariant()
+    def counters_equal_a_recount(self) -> None:
+        for job in self.oracle.jobs:
+            self.oracle.check_counts(self.run(self.store.counts(job)), job, self.now_ms)
+            domains = dict(self.run(self.store.domains(job)))
+            assert domains.keys() <= DOMAINS.keys()
+            for domain, members in DOMAINS.items():
+                counts = self.run(self.store.counts(job, domain=domain))
+                self.oracle.check_counts(counts, job, self.now_ms, members)
+                assert counts == domains.get(domain, type(counts)())
+
+    @invariant()
+    def every_url_is_where_the_oracle_has_it(self) -> None:
+        for key in self.oracle.pages:
+            assert self.state_of(key) in self.oracle.possible_states(key, self.now_ms), key
+
+    @invariant()
+    def what_came_with_acks_is_kept(self) -> None:
+        for (job, digest), url in self.oracle.contents.items():
+            assert self.run(self.store.content(job, digest)) == url
+        for name, value in self.oracle.marks.items():
+            assert self.run(self.store.mark(name)) == value
+
+
+class EmbeddedMachine(FrontierMachine):
+    backend_name = "embedded"
+
+
+TestEmbeddedFrontier = EmbeddedMachine.TestCase
+TestEmbeddedFrontier.settings = HISTORIES
+if SOAK:
+    TestEmbeddedFrontier = pytest.mark.timeout(0)(TestEmbeddedFrontier)
