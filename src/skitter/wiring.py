@@ -143,7 +143,7 @@ class Crawl:
             stopped_by=self._engine.stopped_by or "finished",
             out=self._options.out,
             data=self._options.data,
-            hosts=len(await self._parts.frontier.domains(self._number, 1_000_000)),
+            hosts=await self._parts.frontier.hosts(self._number),
             status_codes=dict(totals.status_codes),
             errors=dict(totals.errors),
             waiting_until=_rfc3339(waits) if waits is not None else None,
@@ -167,7 +167,7 @@ class _Parts:
             job, fetcher=self.fetcher, reader=frontier, clock=self.clock, rng=rng
         )
         reservations = Reservations()
-        self.finder = LinkFinder(job, number, self.judge, self.normaliser, reservations)
+        self.finder = LinkFinder(job, number, self.judge, self.normaliser)
         contents = ContentIndex(frontier, number)
         self.sinks = []
         if options.out is not None:

@@ -63,7 +63,11 @@ class Gate:
     latest_ms: int = 0
     """A host with work that is refused after this time is starved."""
     held: set[int] = field(default_factory=set)
-    """Leases with a request in flight."""
+    """Leases with a request in flight, or with the promise of one."""
+    promised: dict[int, tuple[int, int]] = field(default_factory=dict)
+    """Leases whose redirect may ask from a time between these two on."""
+    line: list[int] = field(default_factory=list)
+    """Leases whose redirect waits until a request in flight ends."""
 
     @property
     def full(self) -> bool:
@@ -77,11 +81,23 @@ class Gate:
 
     def let_go(self, lease_id: int, since_ms: int, now_ms: int) -> None:
         """End a request that was answered at some moment between the two times."""
+        if lease_id in self.line:
+            self.line.remove(lease_id)
         if lease_id in self.held:
             self.held.remove(lease_id)
+            self.promised.pop(lease_id, None)
             if self.per_host == 1:
                 self.earliest_ms = max(self.earliest_ms, since_ms + self.delay_ms)
             self.latest_ms = max(self.latest_ms, now_ms + self.delay_ms)
+        while self.line and not self.full:
+            self.promise(self.line.pop(0), since_ms, now_ms)
+
+    def promise(self, lease_id: int, since_ms: int, now_ms: int) -> None:
+        """Keep the next request for a redirect that came at some moment between the two times."""
+        turn = (max(self.earliest_ms, since_ms), max(self.latest_ms, now_ms))
+        self.held.add(lease_id)
+        self.promised[lease_id] = turn
+        self.earliest_ms, self.latest_ms = turn[0] + self.delay_ms, turn[1] + self.delay_ms
 
     def rest(self, until_ms: int) -> None:
         self.earliest_ms = max(self.earliest_ms, until_ms)
@@ -93,6 +109,8 @@ class Gate:
             self.rest(now_ms + self.delay_ms)
         self.latest_ms = max(self.latest_ms, now_ms + self.delay_ms)
         self.held.clear()
+        self.promised.clear()
+        self.line.clear()
 
 
 @dataclass(slots=True)
@@ -313,12 +331,16 @@ class Oracle:
     def enter(self, lease: Lease, host: HostKey, wait_ms: int, now_ms: int) -> None:
         """Judge and follow a redirect hop's request for a gate."""
         gate = self.gate(host)
-        if wait_ms == 0:
-            gate.take(lease.id, now_ms)
-            return
-        assert not self._is_ready(host, now_ms), "refused although the host is ready"
-        if not gate.full:
-            assert gate.earliest_ms <= now_ms + wait_ms <= gate.latest_ms
+        if lease.id not in gate.held:
+            if gate.full:
+                assert wait_ms > 0, f"entered a host with {len(gate.held)} in flight"
+                if lease.id not in gate.line:
+                    gate.line.append(lease.id)
+                return
+            gate.promise(lease.id, now_ms, now_ms)
+        if lease.id in gate.promised:
+            least, most = (max(0, turn_ms - now_ms) for turn_ms in gate.promised[lease.id])
+            assert least <= wait_ms <= most, f"told to wait {wait_ms} ms, wanted {least} to {most}"
 
     def renew(self, lease: Lease, lease_ms: int, gone: bool, now_ms: int) -> None:
         held = self.leases.get(lease.id)

@@ -145,6 +145,15 @@ async def test_urgent_urls_pass_the_backlog_of_other_ready_hosts(rig: Rig) -> No
     assert path_of(await rig.take_one()) == "urgent"
 
 
+async def test_urgent_urls_pass_the_backlog_after_a_restart_too(rig: Rig) -> None:
+    hosts = [HostKey(f"h{i}.example.com") for i in range(20)]
+    await rig.offer(*[rig.link("backlog", host) for host in hosts])
+    await rig.offer(rig.link("urgent", FAR_HOST, priority=9))
+    await rig.restart()
+    rig.tick(1)
+    assert path_of(await rig.take_one()) == "urgent"
+
+
 async def test_data_pages_go_before_nav_pages(rig: Rig) -> None:
     await rig.offer(rig.link("nav", page_class=NAV), rig.link("one"), rig.link("two"))
     assert await rig.paths_in_order() == ["one", "two", "nav"]
@@ -236,6 +245,18 @@ async def test_a_response_can_change_the_delay_of_its_host(rig: Rig) -> None:
     assert len(await rig.take()) == 1
 
 
+@pytest.mark.parametrize("interruption", ["restart", "crash"])
+async def test_a_back_off_is_stored_before_its_page_is_acked(rig: Rig, interruption: str) -> None:
+    await rig.offer("a", "b")
+    lease = await rig.take_one()
+    await rig.take(freed=[Freed(lease.id, HOST, not_before_ms=rig.now_ms + 600_000)])
+    await getattr(rig, interruption)()
+    rig.tick(599.999)
+    assert await rig.take() == []
+    rig.tick(0.001)
+    assert paths_of(await rig.take()) == ["a"]
+
+
 @pytest.mark.parametrize("interruption", ["none", "restart", "crash"])
 async def test_a_back_off_holds_across_every_interruption(rig: Rig, interruption: str) -> None:
     await rig.offer("a", "b")
@@ -312,6 +333,13 @@ async def test_hosts_do_not_wait_for_each_other(rig: Rig) -> None:
     assert {lease.host for lease in await rig.take()} == {HOST, OTHER_HOST, FAR_HOST}
 
 
+async def test_setting_an_earlier_time_does_not_cut_a_rest_short(rig: Rig) -> None:
+    await rig.offer("a", "b")
+    await rig.end(await rig.take_one())
+    await rig.store.set_host(HOST, not_before_ms=rig.now_ms)
+    assert await rig.take() == []
+
+
 # Redirect hops
 
 
@@ -338,6 +366,19 @@ async def test_a_hop_to_a_busy_host_has_to_wait(rig: Rig) -> None:
     assert await rig.store.enter(here, OTHER_HOST) == 0
 
 
+async def test_a_waiting_hop_goes_before_the_queued_urls_of_its_host(rig: Rig) -> None:
+    await rig.offer("a", rig.link("b", OTHER_HOST), rig.link("c", OTHER_HOST))
+    here, there = sorted(await rig.take(), key=lambda lease: lease.url, reverse=True)
+    assert await rig.store.enter(here, OTHER_HOST) > 0
+    assert await rig.take(freed=[Freed(there.id, OTHER_HOST)]) == []
+    rig.tick(1)
+    assert await rig.take() == []
+    assert await rig.store.enter(here, OTHER_HOST) == 0
+    await rig.take(freed=[Freed(here.id, OTHER_HOST)])
+    rig.tick(1)
+    assert paths_of(await rig.take()) == ["c"]
+
+
 async def test_a_hop_may_lead_to_a_host_nobody_offered(rig: Rig) -> None:
     await rig.offer("a")
     lease = await rig.take_one()
@@ -347,6 +388,21 @@ async def test_a_hop_may_lead_to_a_host_nobody_offered(rig: Rig) -> None:
     await rig.end(lease)
     assert await rig.take() == []
     rig.tick(1)
+    assert paths_of(await rig.take()) == ["b"]
+
+
+@pytest.mark.parametrize("interruption", ["restart", "crash"])
+async def test_a_back_off_of_a_hops_host_survives(rig: Rig, interruption: str) -> None:
+    await rig.offer("a", rig.link("b", OTHER_HOST, not_before_ms=rig.now_ms + 1_000))
+    lease = await rig.take_one()
+    assert await rig.store.enter(lease, OTHER_HOST) == 0
+    until = rig.now_ms + 600_000
+    await rig.take(freed=[Freed(lease.id, OTHER_HOST, not_before_ms=until)])
+    await rig.end(lease)
+    await getattr(rig, interruption)()
+    rig.tick(599.999)
+    assert await rig.take() == []
+    rig.tick(0.001)
     assert paths_of(await rig.take()) == ["b"]
 
 
@@ -431,6 +487,14 @@ async def test_a_failed_page_is_tried_again_at_its_time_with_the_attempt_counted
         rig.tick(29.999)
         assert await rig.take() == []
         rig.tick(0.001)
+
+
+async def test_a_page_tried_again_keeps_its_rank(rig: Rig) -> None:
+    await rig.offer(rig.link("late", rank=5))
+    await rig.end(await rig.take_one(), Result.RETRY, at_ms=rig.now_ms + 5_000)
+    rig.tick(5)
+    await rig.offer(rig.link("early", rank=1))
+    assert await rig.paths_in_order() == ["early", "late"]
 
 
 async def test_a_page_given_up_stays_known(rig: Rig) -> None:
@@ -540,6 +604,8 @@ async def test_marks_are_as_old_as_the_acks_they_came_with(rig: Rig) -> None:
     await rig.store.ack([Ack(second, Result.DONE)], marks={"file": b"200"})
     await rig.crash()
     assert (await rig.store.mark("file"), await rig.store.mark("pages")) == (b"200", b"1")
+    assert await rig.store.marks("fi") == {"file": b"200"}
+    assert await rig.store.marks("") == {"file": b"200", "pages": b"1"}
     assert await rig.counts() == Counts(done=2)
 
 
@@ -772,13 +838,40 @@ async def test_cancelling_drops_everything_that_is_not_finished(rig: Rig) -> Non
 
 
 async def test_a_cancelled_job_stays_dropped_after_a_crash(rig: Rig) -> None:
-    await rig.offer("a", "b")
+    await rig.offer("a", "b", rig.link("later", not_before_ms=rig.now_ms + 5_000))
     await rig.take_one()
     await rig.store.set_job_state(rig.job, JobState.CANCEL)
     await rig.crash()
-    assert await rig.counts() == Counts(dropped=2)
+    assert await rig.counts() == Counts(dropped=3)
     rig.tick(10)
     assert await rig.take() == []
+    assert await rig.counts() == Counts(dropped=3)
+
+
+async def test_urls_dropped_by_a_cancel_are_seen_as_dropped(rig: Rig) -> None:
+    queued, later = rig.link("b"), rig.link("c", not_before_ms=rig.now_ms + 5_000)
+    leased = rig.link("a")
+    await rig.offer(leased, queued, later)
+    await rig.take_one()
+    await rig.store.set_job_state(rig.job, JobState.CANCEL)
+    for link in (leased, queued, later):
+        assert (await rig.look(link)).state is UrlState.DROPPED
+
+
+async def test_a_url_dropped_by_a_cancel_can_be_forgotten(rig: Rig) -> None:
+    queued, later = rig.link("a"), rig.link("b", not_before_ms=rig.now_ms + 5_000)
+    await rig.offer(queued, later, "c")
+    await rig.store.set_job_state(rig.job, JobState.CANCEL)
+    assert await rig.store.forget(rig.job, HOST, later.fp)
+    assert await rig.store.forget(rig.job, HOST, queued.fp)
+    assert await rig.counts() == Counts(dropped=1)
+
+
+async def test_clearing_a_cancelled_job_finds_nothing(rig: Rig) -> None:
+    await rig.offer("a", rig.link("b", not_before_ms=rig.now_ms + 5_000))
+    await rig.store.set_job_state(rig.job, JobState.CANCEL)
+    assert await rig.store.clear(rig.job, DATA) == 0
+    assert await rig.counts() == Counts(dropped=2)
 
 
 async def test_clearing_a_class_forgets_what_waits_and_keeps_what_is_leased(rig: Rig) -> None:
@@ -848,6 +941,14 @@ async def test_links_beyond_the_bound_are_dropped_when_the_job_says_so(rig: Rig)
     assert (await rig.offer(rig.link("p5", job=small))).overflow == 0
 
 
+async def test_a_link_that_starts_later_takes_no_place_in_a_bounded_queue(rig: Rig) -> None:
+    small = await rig.add_job("small", queue_bound=1, overflow=Overflow.DROP)
+    later = rig.link("later", job=small, not_before_ms=rig.now_ms + 5_000)
+    receipt = await rig.offer(later, rig.link("a", job=small))
+    assert (receipt.new, receipt.overflow) == (2, 0)
+    assert await rig.counts(small) == Counts(queued=1, scheduled=1)
+
+
 # Reading
 
 
@@ -860,6 +961,17 @@ async def test_counts_are_kept_by_registered_domain(rig: Rig) -> None:
     assert await rig.store.domains(rig.job) == [("example.com", com), ("example.org", org)]
     assert await rig.store.domains(rig.job, limit=1) == [("example.com", com)]
     assert await rig.store.counts(rig.job, domain="example.net") == Counts()
+
+
+async def test_seen_tells_every_url_ever_accepted(rig: Rig) -> None:
+    await rig.offer("queued", "finished")
+    other = await rig.add_job("job-2")
+    asked = [rig.link(path) for path in ("finished", "never", "queued")]
+    asked.append(rig.link("queued", FAR_HOST))
+    urls = [(link.host, link.fp) for link in asked]
+    assert await rig.store.seen(rig.job, urls) == [True, False, True, False]
+    assert await rig.store.seen(other, urls) == [False] * 4
+    assert await rig.store.seen(rig.job, []) == []
 
 
 async def test_a_look_follows_a_url_through_its_life(rig: Rig) -> None:

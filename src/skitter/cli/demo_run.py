@@ -26,7 +26,7 @@ def run_demo(directory: Path, *, quiet: bool, json: bool) -> int:
         if not quiet and not json:
             print(f"Crawling a demo web on this machine into {directory}\n", flush=True)
         summary, code = run_crawl(demo_run.open, demo_job(), options)
-        finish(summary, options, "skitter demo")
+        finish(summary, options, "skitter demo   (from the start)")
         if summary is not None and not quiet and not json:
             print("\n".join(["", *demo_run.next_steps()]))
     return code

@@ -63,9 +63,9 @@ def _rows(found: Mapping[str, object], prefix: str = "") -> Iterator[tuple[str, 
 
 
 def _text(value: object) -> str:
+    if value in (None, "", [], {}, ()):
+        return "-"
     match value:
-        case None | "" | [] | {} | ():
-            return "-"
         case bool():
             return "yes" if value else "no"
         case str():

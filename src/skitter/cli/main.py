@@ -89,7 +89,7 @@ def _usage(error: typer.TyperException) -> int:
     """Print a fault of the command line itself and where to read more."""
     context = getattr(error, "ctx", None)
     path = "skitter" if context is None else context.command_path
-    message = " ".join(error.format_message().split())
+    message = " ".join(error.format_message().replace("Value error, ", "").split())
     complain(f"{message} (see {path} --help)")
     return error.exit_code
 

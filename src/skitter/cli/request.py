@@ -11,6 +11,7 @@ from pathlib import Path
 from skitter.cli.report import complain
 from skitter.cli.run import finish, run_crawl
 from skitter.cli.summary import resume_command
+from skitter.cli.wording import plural
 from skitter.config import Resolved, RunOptions, Settings, resolve, run_options
 from skitter.errors import ConfigError
 from skitter.job.load import job_from_flags, load_job
@@ -56,7 +57,7 @@ def crawl_on(request: Request) -> int:
     seeds = seed_urls(request.seeds, bad_lines)
     summary, code = run_crawl(open_crawl, job, options, seeds)
     if bad_lines.count and not options.quiet:
-        complain(f"{bad_lines.count} lines of {request.seeds} were not URLs and were skipped")
+        complain(f"skipped {plural(bad_lines.count, 'line')} of the seeds that are not URLs")
     finish(summary, options, resume_command(request.argv))
     return code
 

@@ -11,7 +11,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, contextmanager
 from typing import Protocol
 
 import uvloop
@@ -24,6 +24,7 @@ from skitter.crawl.summary import Summary
 from skitter.job.spec import Job
 from skitter.observability.stats import CrawlStats
 
+_LOG_LINE_CHARS = 300
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
@@ -96,27 +97,28 @@ def run_crawl(
     There is no summary when the crawl was interrupted before it began.
     """
     display = make_display(quiet=options.quiet, page_limit=job.limits.pages)
-    handler = _DisplayHandler(display)
-    logger = logging.getLogger("skitter")
-    logger.addHandler(handler)
     try:
-        summary = uvloop.run(_watched(open_crawl, job, options, seeds, display))
+        with _logged_to(display):
+            summary = uvloop.run(_watched(open_crawl, job, options, seeds, display))
     except (KeyboardInterrupt, asyncio.CancelledError):
         return None, INTERRUPTED
     finally:
         display.close()
-        logger.removeHandler(handler)
-    return summary, _exit_code(summary)
+    return summary, INTERRUPTED if summary.stopped_by == "interrupted" else OK
 
 
 def finish(summary: Summary | None, options: RunOptions, resume: str) -> None:
     """Print how the crawl ended: JSON where it was asked for, else words for people."""
+    if options.quiet and not options.json:
+        return
+    interrupted = summary is None or summary.stopped_by == "interrupted"
+    if interrupted and not options.quiet and (summary is None or options.json):
+        print(f"interrupted; to go on: {resume}", file=sys.stderr)
     if summary is None:
-        if not options.quiet:
-            print(f"interrupted; to go on: {resume}", file=sys.stderr)
-    elif options.json:
+        return
+    if options.json:
         print(json.dumps(summary_json(summary)), flush=True)
-    elif not options.quiet:
+    else:
         print("\n".join(summary_lines(summary, resume)), flush=True)
 
 
@@ -150,21 +152,31 @@ async def _with_progress(crawl: Crawl, display: Display) -> Summary:
             progress.cancel()
 
 
-def _exit_code(summary: Summary) -> int:
-    return INTERRUPTED if summary.stopped_by == "interrupted" else OK
-
-
 def _stopping(in_flight: int) -> str:
     requests = "1 request" if in_flight == 1 else f"{in_flight} requests"
     return f"stopping: finishing {requests} (Ctrl-C again to stop at once)"
 
 
+@contextmanager
+def _logged_to(display: Display) -> Iterator[None]:
+    """Send warnings, ours and those of libraries, to the display while the block runs."""
+    handler = _DisplayHandler(display)
+    root = logging.getLogger()
+    root.addHandler(handler)
+    try:
+        yield
+    finally:
+        root.removeHandler(handler)
+
+
 class _DisplayHandler(logging.Handler):
-    """Shows warnings without tearing the lines that are redrawn."""
+    """Shows a line a warning, without tearing the lines that are redrawn."""
 
     def __init__(self, display: Display) -> None:
         super().__init__(level=logging.WARNING)
         self._display = display
 
     def emit(self, record: logging.LogRecord) -> None:
-        self._display.say(record.getMessage())
+        first, *rest = record.getMessage().splitlines() or [""]
+        cut = len(first) > _LOG_LINE_CHARS or rest
+        self._display.say(first[:_LOG_LINE_CHARS] + ("…" if cut else ""))

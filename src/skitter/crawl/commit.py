@@ -22,7 +22,7 @@ BATCH = 32
 """Pages per commit when the disk keeps up; larger batches gain nothing."""
 LINGER_S = 0.05
 """How long a batch waits for company."""
-MAX_WAITING = 512
+MAX_WAITING = 128
 """Ended visits that may wait to be made safe before workers wait too."""
 
 
@@ -120,6 +120,9 @@ class Committer:
         for visit in batch:
             for url in visit.wider_scope:
                 marks[f"{self._scope_mark}{url}"] = b""
+        # No await between holding links back and the ack, or a target could slip in unseen.
+        for visit in batch:
+            visit.links = self._reservations.pass_on(visit.links)
         await self._frontier.ack([_ack(visit, lines) for visit in batch], marks=marks)
         for visit in batch:
             self._contents.stored(visit.digest)

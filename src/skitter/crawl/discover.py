@@ -8,7 +8,6 @@ the page and are not remembered.
 
 from collections import Counter
 
-from skitter.crawl.hops import Reservations
 from skitter.crawl.judge import Judge
 from skitter.frontier.model import Link
 from skitter.job.spec import Job, Order
@@ -27,14 +26,11 @@ _MAX_RANK = 0xFFFF_FFFF
 class LinkFinder:
     """Finds the links of pages for one job."""
 
-    def __init__(
-        self, job: Job, number: JobNumber, judge: Judge, normaliser: Normaliser, hops: Reservations
-    ) -> None:
+    def __init__(self, job: Job, number: JobNumber, judge: Judge, normaliser: Normaliser) -> None:
         self._job = job
         self._number = number
         self._judge = judge
         self._normaliser = normaliser
-        self._hops = hops
         self._depth_first = job.order is Order.DFS
         self._by_origin: dict[str, set[str]] = {}
         self._absolute: dict[str, set[str]] = {}
@@ -99,8 +95,7 @@ class LinkFinder:
         if refusal is not None:
             self.cut[refusal] += 1
             return None
-        link = self.make_link(normal, depth, referrer)
-        return None if self._hops.holds_back(link) else link
+        return self.make_link(normal, depth, referrer)
 
     def make_link(self, normal: NormalUrl, depth: int, referrer: str = "") -> Link:
         """Return a link of this job, with the job's priority and order."""

@@ -1,8 +1,8 @@
 """Redirect targets being fetched under another URL's lease.
 
 While a hop is under way its target must not be queued by a page that links to it, or it would be
-fetched twice. Links to it are held back; they are let go again when the visit ends without having
-settled the target.
+fetched twice. So the last thing before links are queued is to hold back those to such a target;
+they are let go again when the visit ends without having settled it.
 """
 
 from skitter.frontier.model import Link
@@ -22,16 +22,18 @@ class Reservations:
         self._held[fp] = []
         return True
 
-    def holds_back(self, link: Link) -> bool:
-        """Keep a link to a reserved target; False when it is not reserved."""
+    def pass_on(self, links: list[Link]) -> list[Link]:
+        """Return the links that may be queued; those to reserved targets are kept here."""
         if not self._held:
-            return False
-        held = self._held.get(link.fp)
-        if held is None:
-            return False
-        if not held:
-            held.append(link)
-        return True
+            return links
+        passed = []
+        for link in links:
+            held = self._held.get(link.fp)
+            if held is None:
+                passed.append(link)
+            elif not held:
+                held.append(link)
+        return passed
 
     def release(self, fp: Fingerprint) -> list[Link]:
         """Let a target go; answers the links that were held back."""

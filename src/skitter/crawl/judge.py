@@ -20,7 +20,8 @@ class Judge:
         self._max_length = job.urls.max_length
         self._filter = LinkFilter(job.include, job.exclude)
         self._filters = bool(job.include or job.exclude)
-        self._suffixes = SuffixFilter()
+        skipped = job.http.skip_suffixes
+        self._suffixes = SuffixFilter() if skipped is None else SuffixFilter(skipped)
 
     def follows_from(self, depth: int) -> bool:
         """Tell whether links of a page at ``depth`` may be followed at all."""

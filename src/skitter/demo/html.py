@@ -44,7 +44,7 @@ def encoded(web: Web, page: Page) -> bytes:
     """Return the document in the page's encoding, with its byte order mark if it has one."""
     charset = page.charset
     text = ("\ufeff" if charset.bom else "") + document(web, page)
-    return text.encode(_CODECS.get(charset.name, charset.name))
+    return text.encode(_CODECS.get(charset.name, charset.name), "xmlcharrefreplace")
 
 
 def _head(web: Web, page: Page) -> str:

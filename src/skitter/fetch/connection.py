@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Callable
 from typing import TypeVar, cast
 
-from skitter.errors import FetchError, ReadTimeout, TotalTimeout
+from skitter.errors import FetchError
 from skitter.fetch.exchange import Answer, Exchange
 from skitter.fetch.faults import answer_fault
 from skitter.fetch.wire import Origin
@@ -56,6 +56,7 @@ class HttpConnection(asyncio.Protocol):
         """Send a request and return its answer; a connection serves one ``ask`` at a time."""
         transport = self._transport
         if transport is None or transport.is_closing():
+            self.abort()
             raise StaleConnection
         waiter: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         self._waiter = waiter
@@ -82,14 +83,8 @@ class HttpConnection(asyncio.Protocol):
     def expire(self) -> None:
         """Take the passing of ``due``."""
         exchange = self._exchange
-        if exchange is None or self._waiter is None:
-            return
-        fault: FetchError
-        if exchange.received == 0 and self.due < self._total_due:
-            fault = ReadTimeout(exchange.url, "no answer in time")
-        else:
-            fault = TotalTimeout(exchange.url, "the answer did not end in time")
-        self._step(exchange, exchange.expire, fault)
+        if exchange is not None and self._waiter is not None:
+            self._step(exchange, exchange.expire, self.due >= self._total_due)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Start; called by the event loop."""

@@ -6,6 +6,7 @@ says is the operator's word and is not judged by the guard.
 """
 
 import asyncio
+import contextlib
 import socket
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
@@ -16,7 +17,7 @@ from threading import Thread
 from typing import NamedTuple
 
 from skitter.clock import Clock, SystemClock
-from skitter.errors import AddressRefused, DnsError
+from skitter.errors import AddressRefused, DnsError, FetchError
 from skitter.fetch.guard import AddressGuard
 from skitter.fetch.hosts import HostsTable
 
@@ -103,8 +104,7 @@ class Resolver:
             if flight is None:
                 flight = asyncio.get_running_loop().create_task(self._ask(host))
                 self._flights[host] = flight
-            # The caller's timeout must not take the answer away from the others.
-            entry = await asyncio.shield(flight)
+            entry = await _landed(flight, url)
         else:
             self._cache.move_to_end(host)
         if not entry.addresses:
@@ -130,6 +130,17 @@ class Resolver:
         if len(self._cache) > options.max_names:
             self._cache.popitem(last=False)
         return entry
+
+
+async def _landed(flight: "asyncio.Task[_Entry]", url: str) -> _Entry:
+    try:
+        # The caller's timeout must not take the answer away from the others.
+        return await asyncio.shield(flight)
+    except asyncio.CancelledError:
+        task = asyncio.current_task()
+        if flight.cancelled() and task is not None and not task.cancelling():
+            raise FetchError(url, "the resolver is closed") from None
+        raise
 
 
 def _is_literal(host: str) -> bool:
@@ -189,9 +200,9 @@ class ThreadedLookup:
                 result = self._ask(host)
             except (OSError, UnicodeError) as exc:
                 result = exc
-            if loop.is_closed():
-                continue
-            loop.call_soon_threadsafe(self._settle, answer, result)
+            # The loop may have ended while the name server was waited for.
+            with contextlib.suppress(RuntimeError):
+                loop.call_soon_threadsafe(self._settle, answer, result)
 
     def _settle(self, answer: "asyncio.Future[Sequence[str]]", result: _Answer) -> None:
         self._open -= 1

@@ -15,7 +15,15 @@ from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.streams import StreamReader
 from multidict import CIMultiDictProxy
 
-from skitter.errors import BodyTooLarge, FetchError, HeadersTooLarge, ProtocolError, TypeRefused
+from skitter.errors import (
+    BodyTooLarge,
+    FetchError,
+    HeadersTooLarge,
+    ProtocolError,
+    ReadTimeout,
+    TotalTimeout,
+    TypeRefused,
+)
 from skitter.fetch.base import FetchLimits, Request
 from skitter.fetch.faults import answer_fault, fault_text
 from skitter.fetch.types import sniff, type_from_url, wanted_type
@@ -126,8 +134,13 @@ class Exchange:
         except FetchError as fault:
             return self._break_off(fault)
 
-    def expire(self, fault: FetchError) -> Answer:
-        """Give up waiting: raise ``fault`` unless what came is an answer all the same."""
+    def expire(self, total: bool, /) -> Answer:
+        """Give up waiting for the first byte or, with ``total``, for the end."""
+        fault: FetchError
+        if total or self.received:
+            fault = TotalTimeout(self.url, f"not done within {self._limits.total_s:g} s")
+        else:
+            fault = ReadTimeout(self.url, f"no answer within {self._limits.first_byte_s:g} s")
         return self._break_off(fault)
 
     def _new_parser(self) -> HttpResponseParser:

@@ -80,6 +80,8 @@ class HttpFetcher:
         limits = request.limits or self._limits
         timeout_s = min(limits.connect_s, limits.total_s)
         connection = await self.pool.open(origin, request.url, timeout_s)
+        if self._closed:
+            connection.abort()
         try:
             return await self._ask(connection, request, head, started)
         except StaleConnection as exc:
@@ -110,7 +112,7 @@ class HttpFetcher:
         elapsed_ms = round((self._now() - started) * 1000)
         headers = plain_headers(answer.headers)
         body, short = _document(request, limits, answer, headers.get("content-encoding"))
-        if exchange.doubtful:
+        if exchange.doubtful and body:
             exchange.check_sniffed(body)
         return Response(
             url=request.url,

@@ -111,8 +111,6 @@ class ConnectionPool:
                 doing = "connecting"
                 return await self._connect(origin, url, resolved)
         except TimeoutError as exc:
-            if exc.errno:
-                raise connect_fault(url, exc) from exc
             raise ConnectTimeout(url, f"{doing} took more than {timeout_s:g} s") from exc
         except (OSError, RuntimeError, ValueError) as exc:
             raise connect_fault(url, exc) from exc

@@ -114,6 +114,9 @@ class FrontierReader(Protocol):
     async def domains(self, job: JobNumber, limit: int = 100) -> list[tuple[str, Counts]]:
         """Return the registered domains of a job, those with most pending URLs first."""
 
+    async def hosts(self, job: JobNumber) -> int:
+        """Return how many hosts a job has met."""
+
     async def look(self, job: JobNumber, host: HostKey, fp: Fingerprint) -> Sighting:
         """Return everything known of one URL."""
 

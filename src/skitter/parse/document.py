@@ -13,6 +13,9 @@ from skitter.url.parse import Base
 _FACT_TAGS = (*HEAD_TAGS, *EXTRA_TAGS)
 _MAX_HEADINGS = 8
 
+MAX_PARSED_CHARS = 16 * 1024 * 1024
+"""Text beyond this is not parsed: hostile markup of this size takes about a second already."""
+
 
 def parse_page(
     body: bytes, content_type: str | None, url: str, *, follow: FollowOptions = DEFAULT
@@ -26,11 +29,14 @@ def parse_page(
     if not media.is_html:
         return ParsedPage(encoding=sniff_encoding(body, content_type))
     encoding, text = read_text(body, media)
-    return read_document(parse_document(text), encoding, url, follow=follow)
+    page = read_document(parse_document(text), encoding, url, follow=follow)
+    page.cut = len(text) > MAX_PARSED_CHARS
+    return page
 
 
 def parse_document(text: str) -> Document:
     """Return the tree of ``text``, with the content of declarative shadow roots in place."""
+    text = text[:MAX_PARSED_CHARS]
     return parse(text, positions=False, allow_declarative_shadow_roots=False)
 
 
@@ -67,13 +73,13 @@ def _resolve(page: ParsedPage, head: Head, url: str, max_chars: int) -> None:
     """Fill in the facts that are URLs, joined to the document's base."""
     try:
         base = Base(url, page.encoding)
+        own = base.url
+        stated = _joined(base, head.base, max_chars)
+        if stated is not None and stated != own:
+            base = Base(stated, page.encoding)
+            page.base = stated
     except UrlError:
         return
-    own = base.url
-    stated = _joined(base, head.base, max_chars)
-    if stated is not None and stated != own:
-        page.base = stated
-        base = Base(stated, page.encoding)
     page.joiner = base
     page.canonical = _joined(base, head.relations.get("canonical"), max_chars)
     page.image = _joined(base, head.image, max_chars)

@@ -9,10 +9,12 @@ contradict each other, because it costs as much as parsing the page many times o
 
 from collections import Counter
 
-from turbohtml.detect import EncodingMatch, detect
+from turbohtml.detect import detect
 
 from skitter.parse.evidence import (
+    MULTI_BYTE,
     bears_out,
+    has_foreign_runs,
     is_mostly_utf8,
     non_ascii_segments,
     unmarked_utf16,
@@ -83,13 +85,18 @@ def _of_valid_utf8(body: bytes, text: str, media: MediaType) -> tuple[str, str |
     if continuations >= _CERTAIN_CONTINUATIONS:
         return "utf-8", text
     claim = _first_claim(body, media)
-    if claim == "iso-2022-jp" or (b"\x1b$" in body and detect(body).encoding == "ISO-2022-JP"):
+    if claim == "iso-2022-jp" or _is_escaped_japanese(body):
         return "iso-2022-jp", None
     if continuations == 0:
         return claim or ("utf-8" if media.is_utf8_by_default else _DEFAULT), text
     if claim in (None, "utf-8", _DEFAULT):
         return "utf-8", text
     return claim, None
+
+
+def _is_escaped_japanese(body: bytes) -> bool:
+    escape = body.find(b"\x1b$")
+    return escape >= 0 and _guess(body[escape : escape + _SAMPLE_BYTES]) == "iso-2022-jp"
 
 
 def _first_claim(body: bytes, media: MediaType) -> str | None:
@@ -121,23 +128,28 @@ def _detected(body: bytes) -> str:
     sample = b" ".join(segments)
     if is_mostly_utf8(sample):
         return "utf-8"
-    match = detect(sample)
-    if match.confidence > 0.0:
-        return _name(match)
-    return _elected(segments) or _name(match)
+    guess = _guess(sample)
+    if guess in MULTI_BYTE or not has_foreign_runs(sample):
+        return guess
+    return _elected(segments) or guess
 
 
 def _elected(segments: list[bytes]) -> str | None:
-    """Let the longest segments vote one by one.
+    """Return the multi-byte encoding that most of the longest segments are in.
 
     One broken character rules an encoding out for the whole sample; most segments have none, and
     a cut one has its broken half at the end.
     """
     longest = sorted(segments, key=len, reverse=True)[:_VOTERS]
-    matches = [detect(part) for segment in longest for part in (segment, segment[:-1])]
-    votes = Counter(_name(match) for match in matches if match.confidence > 0.0)
-    return votes.most_common(1)[0][0] if votes else None
+    votes = Counter(_vote(segment) for segment in longest)
+    elected = votes.most_common(1)[0][0]
+    return elected if elected in MULTI_BYTE else None
 
 
-def _name(match: EncodingMatch) -> str:
-    return (match.encoding or _DEFAULT).lower()
+def _vote(segment: bytes) -> str:
+    whole, cut = _guess(segment), _guess(segment[:-1])
+    return cut if cut in MULTI_BYTE else whole
+
+
+def _guess(sample: bytes) -> str:
+    return (detect(sample).encoding or _DEFAULT).lower()

@@ -2,12 +2,14 @@
 
 import re
 
+MULTI_BYTE = frozenset(("gbk", "gb18030", "big5", "shift_jis", "euc-jp", "euc-kr"))
+"""The legacy encodings in which a character takes several bytes."""
+
 _WINDOW_BYTES = 8 * 1024
 _SEGMENT_WINDOW_BYTES = 256 * 1024
+_CONTEXT_BYTES = 64
 _HIGH = re.compile(rb"[\x80-\xff]")
-# Western text has its accented letters one by one; four in a row is another script.
 _HIGH_RUN = re.compile(rb"[\x80-\xff]{4}")
-_MULTI_BYTE = frozenset(("gbk", "gb18030", "big5", "shift_jis", "euc-jp", "euc-kr"))
 _UTF16_BYTES = 1024
 
 
@@ -32,11 +34,16 @@ def bears_out(body: bytes, claim: str) -> bool:
     sample = _sample(body)
     if claim == "utf-8":
         return is_mostly_utf8(sample)
-    if claim in _MULTI_BYTE:
+    if claim in MULTI_BYTE:
         return _error_share(sample, f"whatwg-{claim}") <= 0.05
     if claim == "windows-1252":
-        return _HIGH_RUN.search(sample) is None and not is_mostly_utf8(sample)
+        return not has_foreign_runs(sample) and not is_mostly_utf8(sample)
     return True
+
+
+def has_foreign_runs(sample: bytes) -> bool:
+    """Tell whether non-ASCII bytes come in runs; Western text has its accents one by one."""
+    return _HIGH_RUN.search(sample) is not None
 
 
 def is_mostly_utf8(sample: bytes) -> bool:
@@ -51,7 +58,9 @@ def non_ascii_segments(body: bytes, limit: int) -> list[bytes]:
     whole one; a segment that would pass the limit is cut after an ASCII byte where it has one.
     """
     segments: list[bytes] = []
-    for segment in body[:_SEGMENT_WINDOW_BYTES].replace(b">", b"<").split(b"<"):
+    start = max(0, _first_high(body) - _CONTEXT_BYTES)
+    window = body[start : start + _SEGMENT_WINDOW_BYTES]
+    for segment in window.replace(b">", b"<").split(b"<"):
         if segment.isascii():
             continue
         segment = segment.strip()
@@ -74,11 +83,14 @@ def _cut(data: bytes, size: int) -> bytes:
 
 
 def _sample(body: bytes) -> bytes:
-    first = _HIGH.search(body)
-    if first is None:
-        return b""
-    rest = body[first.start() : first.start() + _WINDOW_BYTES]
+    first = _first_high(body)
+    rest = body[first : first + _WINDOW_BYTES]
     return _cut(rest, _WINDOW_BYTES) if len(rest) == _WINDOW_BYTES else rest
+
+
+def _first_high(body: bytes) -> int:
+    found = _HIGH.search(body)
+    return found.start() if found else len(body)
 
 
 def _error_share(sample: bytes, codec: str) -> float:

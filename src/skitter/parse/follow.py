@@ -17,7 +17,7 @@ EXTRA_TAGS = ("area", "frame", "iframe")
 _FRAMES = frozenset(("frame", "iframe"))
 _SPACES = "".join(map(chr, range(0x21)))
 _REMOVED = str.maketrans("", "", "\t\n\r")
-_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
+_SCHEME = re.compile(r"[\x00-\x20]*([A-Za-z][A-Za-z0-9+.-]*):")
 
 _HREFS = XPath("//a/@href")
 _RELS = XPath("//a/@rel")

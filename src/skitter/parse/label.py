@@ -15,7 +15,7 @@ def resolve_label(label: str) -> str | None:
     the standard's "replacement" encoding count as unknown: a crawler has no page to protect from
     them, and detection may still find readable text.
     """
-    if len(label) > _MAX_LABEL_CHARS or not label.isascii():
+    if len(label) > _MAX_LABEL_CHARS or not label.isascii() or "\0" in label:
         return None
     try:
         name = parse(b"", encoding=label).encoding

@@ -77,17 +77,12 @@ class Head:
         return None
 
     def directives(self) -> list[str]:
-        """Return the robots directives in the order they stand, in lower case, each once.
-
-        "none" is also written out as the two it stands for.
-        """
+        """Return the robots directives in the order they stand, in lower case, each once."""
         found: dict[str, None] = {}
         for content in self.robots:
             for part in content.lower().split(","):
                 if directive := part.strip():
                     found[directive] = None
-        if "none" in found:
-            found.update(dict.fromkeys(("noindex", "nofollow")))
         return list(found)
 
     def refresh_target(self) -> str | None:

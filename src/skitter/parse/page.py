@@ -27,3 +27,5 @@ class ParsedPage:
     """Raw target of a meta refresh to another page."""
     joiner: Base | None = None
     """Joins ``hrefs`` as the page means them, by its <base> and encoding; None without links."""
+    cut: bool = False
+    """Whether the document was so long that only its beginning was parsed."""

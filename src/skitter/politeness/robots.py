@@ -49,7 +49,16 @@ def product_token(agent: str) -> str:
 class AgentRules:
     """The part of a robots.txt file that applies to one agent, compiled for many questions."""
 
-    __slots__ = ("_allow", "_disallow", "_free", "crawl_delay", "group", "rules", "sitemaps")
+    __slots__ = (
+        "_allow",
+        "_disallow",
+        "_free",
+        "_made",
+        "crawl_delay",
+        "group",
+        "rules",
+        "sitemaps",
+    )
 
     def __init__(
         self,
@@ -64,6 +73,7 @@ class AgentRules:
         self.crawl_delay = crawl_delay
         self.sitemaps = sitemaps
         self._free = RobotsDecision(allowed=True, group=group)
+        self._made: dict[int, RobotsDecision] = {}
         self._allow = RuleTable(_allow_patterns(rules), wide=False)
         self._disallow = RuleTable(((r.pattern, r) for r in rules if not r.allow), wide=True)
 
@@ -72,8 +82,6 @@ class AgentRules:
         wide, narrow = spellings(path_and_query)
         allow = self._allow.best(narrow) if self._allow else None
         disallow = self._disallow.best(wide)
-        if wide != narrow:
-            disallow = max(disallow, self._disallow.best(narrow), key=_weight)
         if disallow is None:
             return self._free if allow is None else self._decision(allow[1])
         if allow is not None and allow[0] >= disallow[0]:
@@ -82,11 +90,13 @@ class AgentRules:
         return self._free if path_and_query == _ROBOTS_PATH else self._decision(disallow[1])
 
     def _decision(self, rule: Rule) -> RobotsDecision:
-        return RobotsDecision(allowed=rule.allow, rule=str(rule), line=rule.line, group=self.group)
-
-
-def _weight(found: tuple[int, Rule] | None) -> int:
-    return 0 if found is None else found[0]
+        made = self._made.get(rule.line)
+        if made is None:
+            made = RobotsDecision(
+                allowed=rule.allow, rule=str(rule), line=rule.line, group=self.group
+            )
+            self._made[rule.line] = made
+        return made
 
 
 def _allow_patterns(rules: Sequence[Rule]) -> Iterator[tuple[str, Rule]]:

@@ -1,9 +1,9 @@
 """Matches the path of a URL against the patterns of robots.txt, in time linear in both.
 
 RFC 9309 §2.2.2 compares percent-encoded text after decoding what needs no encoding; Google's
-reference matcher compares it as written. Where the two differ the cautious reading wins: the
-first is the *wide* spelling, the second the *narrow* one; a Disallow holds when it matches either,
-an Allow only when it matches the narrow one.
+reference matcher compares it as written. A Disallow is read *wide*, as the RFC says, so that no
+spelling of a forbidden path slips through; an Allow is read *narrow*, as Google does, so that it
+opens no more than what is written.
 """
 
 import re

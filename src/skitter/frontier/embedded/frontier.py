@@ -169,6 +169,10 @@ class EmbeddedFrontier:
         """Return the domains with most pending URLs."""
         return self._reading.domains(job, limit)
 
+    async def hosts(self, job: JobNumber) -> int:
+        """Return how many hosts a job has met."""
+        return sum(1 for _ in self._core.registry.of_job(job))
+
     async def look(self, job: JobNumber, host: HostKey, fp: Fingerprint) -> Sighting:
         """Return everything known of one URL."""
         return self._reading.look(job, host, fp)

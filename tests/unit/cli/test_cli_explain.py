@@ -1,0 +1,86 @@
+"""``skitter page``: which crawl is meant, and how facts are laid out."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from skitter.cli import explain
+from skitter.cli.explain import data_directory, print_page, readable
+from skitter.errors import ConfigError, UrlError
+
+
+def make(base: Path, *names: str) -> list[Path]:
+    made = [base / ".skitter" / name for name in names]
+    for path in made:
+        path.mkdir(parents=True)
+    return made
+
+
+def test_the_only_crawl_here_is_the_one_meant(tmp_path: Path) -> None:
+    [only] = make(tmp_path, "a")
+    assert data_directory(None, tmp_path) == only
+
+
+def test_of_several_crawls_one_must_be_named(tmp_path: Path) -> None:
+    make(tmp_path, "a", "b")
+    with pytest.raises(ConfigError, match=r"--data DIR: \.skitter/a, \.skitter/b$"):
+        data_directory(None, tmp_path)
+
+
+def test_where_nothing_was_crawled_that_is_said(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="no crawl has left its state"):
+        data_directory(None, tmp_path)
+    with pytest.raises(ConfigError, match="x: no such state directory"):
+        data_directory(tmp_path / "x", tmp_path)
+
+
+def test_facts_are_aligned_and_nested_ones_keep_their_path() -> None:
+    found: dict[str, object] = {
+        "url": "https://a.example/",
+        "fetched": True,
+        "record": {"status": 200, "title": "A\n title", "text": None, "labels": {}},
+        "redirects": ["https://b.example/", "https://c.example/"],
+        "links": [{"a": 1}],
+    }
+    assert readable(found) == [
+        "url            https://a.example/",
+        "fetched        yes",
+        "record.status  200",
+        "record.title   A title",
+        "record.text    -",
+        "record.labels  -",
+        "redirects      https://b.example/",
+        "               https://c.example/",
+        'links          {"a": 1}',
+    ]
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[tuple[Path, str]]:
+    calls: list[tuple[Path, str]] = []
+
+    async def explain_page(data: Path, url: str) -> dict[str, object]:
+        calls.append((data, url))
+        return {"url": url, "state": "done"}
+
+    monkeypatch.setattr(explain, "explain_page", explain_page)
+    monkeypatch.chdir(tmp_path)
+    return calls
+
+
+def test_a_page_is_looked_up_by_its_whole_url(
+    asked: list[tuple[Path, str]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    [only] = make(tmp_path, "a")
+    print_page("Example.com/x#top", None, as_json=True)
+    assert json.loads(capsys.readouterr().out) == {"url": "https://example.com/x", "state": "done"}
+    print_page("example.com", only, as_json=False)
+    assert "state  done" in capsys.readouterr().out
+    assert asked == [(only, "https://example.com/x"), (only, "https://example.com/")]
+
+
+def test_a_bad_url_is_refused_before_the_store_is_touched(asked: list[tuple[Path, str]]) -> None:
+    with pytest.raises(UrlError):
+        print_page("nonsense", None, as_json=False)
+    assert asked == []
