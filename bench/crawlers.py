@@ -38,6 +38,7 @@ class Crawler:
     command: Callable[[Start], list[str]]
     prepare: Callable[[], None]
     keeps_records: bool
+    good_exits: frozenset[int] = frozenset({0})
     most_pages: int | None = None
     """The largest web it is given, where a larger one would take too long."""
 
@@ -99,6 +100,8 @@ CRAWLERS = (
         command=_wget2,
         prepare=lambda: need_packages(wget2="wget2"),
         keeps_records=False,
+        # 8: some answers were errors, which a web with dead links always gives.
+        good_exits=frozenset({0, 8}),
     ),
     Crawler(
         name="scrapy",

@@ -67,21 +67,13 @@ def measured(
 
 def _tree_rss(root: int) -> int:
     """Return the resident bytes of ``root`` and everything it started."""
-    children: dict[int, list[int]] = {}
-    sizes: dict[int, int] = {}
-    for entry in Path("/proc").iterdir():
-        if not entry.name.isdigit():
-            continue
-        try:
-            fields = (entry / "stat").read_text().rpartition(")")[2].split()
-        except (FileNotFoundError, ProcessLookupError):
-            continue
-        pid = int(entry.name)
-        children.setdefault(int(fields[1]), []).append(pid)
-        sizes[pid] = int(fields[21]) * _PAGE_BYTES
     total, todo = 0, [root]
     while todo:
-        pid = todo.pop()
-        total += sizes.get(pid, 0)
-        todo += children.get(pid, [])
+        process = Path("/proc") / str(todo.pop())
+        try:
+            total += int((process / "statm").read_text().split()[1]) * _PAGE_BYTES
+            for thread in (process / "task").iterdir():
+                todo += map(int, (thread / "children").read_text().split())
+        except (FileNotFoundError, ProcessLookupError):
+            continue  # It ended while it was being looked at.
     return total

@@ -21,7 +21,6 @@ http {{
   default_type application/octet-stream; charset utf-8;
   sendfile on; tcp_nopush on; tcp_nodelay on; etag off; server_tokens off; log_not_found off;
   keepalive_timeout 75s; keepalive_requests 100000000;
-  open_file_cache max=100000; open_file_cache_valid 600s;
   log_format judge '$msec $host $status $request_uri $body_bytes_sent';
   access_log {log} judge buffer=64k flush=1s;
   client_body_temp_path {home}/t1; proxy_temp_path {home}/t2; fastcgi_temp_path {home}/t3;

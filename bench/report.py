@@ -23,6 +23,7 @@ class Run:
     cost: Cost
     requests: Requests
     records: Records | None
+    good_exit: bool
     last_words: str
     """The end of what it printed, for a run that failed."""
 
@@ -39,7 +40,7 @@ class Run:
     @property
     def finished(self) -> bool:
         """Whether it ran to its end and fetched anything."""
-        return self.cost.exit_code == 0 and not self.cost.timed_out and self.requests.pages > 0
+        return self.good_exit and not self.cost.timed_out and self.requests.pages > 0
 
     @property
     def exact(self) -> bool:
@@ -167,7 +168,7 @@ def show(console: Console, runs: Sequence[Run], names: Sequence[str], rounds: in
         verdict = "" if bar.value is None else "met" if bar.met else "MISSED"
         console.print(f"{bar.name}: {value} (bar {sign} {bar.limit}) {verdict}", highlight=False)
     for fault in faults(runs):
-        console.print(f"! {fault}", highlight=False, markup=False)
+        console.print(f"! {fault}", highlight=False, markup=False, soft_wrap=True)
 
 
 def as_json(runs: Sequence[Run]) -> dict[str, Any]:

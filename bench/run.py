@@ -29,13 +29,15 @@ _LAST_WORDS = 300
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the comparison; 1 when a bar is missed or a crawl of Skitter's was not exact."""
     options = _options(arguments)
-    console = Console()
+    console = Console(width=None if sys.stdout.isatty() else 110)
     chosen = [crawler for crawler in CRAWLERS if crawler.name in options.only]
     OUT.mkdir(parents=True, exist_ok=True)
     need_packages(nginx="nginx-light", taskset="util-linux")
     for crawler in chosen:
         crawler.prepare()
     cores = sorted(os.sched_getaffinity(0))
+    # The bench itself stays on the server's core, out of the way of what is measured.
+    os.sched_setaffinity(0, {cores[0]})
     if len(cores) == 1:
         console.print("Only one core: server and crawler share it, speeds are not comparable.")
     runs: list[Run] = []
@@ -49,7 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for crawler in chosen:
         console.print(f"{crawler.name}: {crawler.note}", style="dim", highlight=False)
     RESULTS.write_text(json.dumps(as_json(runs), indent=1))
-    console.print(f"everything measured is in {RESULTS}", highlight=False)
+    console.print(f"everything measured is in {RESULTS}", highlight=False, soft_wrap=True)
     return int(bool(faults(runs)) or not all(bar.met for bar in bars(runs)))
 
 
@@ -95,6 +97,7 @@ def _one(
         cost=cost,
         requests=requests,
         records=_records(crawler, manifest, start),
+        good_exit=cost.exit_code in crawler.good_exits,
         last_words=(folder / "output.txt").read_text(errors="replace")[-_LAST_WORDS:].strip(),
     )
     if not options.keep and run.finished:
@@ -118,6 +121,7 @@ def _tell(console: Console, run: Run) -> None:
         f" {run.pages_per_s:8,.0f} pages/s {run.cpu_ms_per_page:7.2f} ms/page"
         f" {run.cost.peak_rss_mb:6,.0f} MB  {state}",
         highlight=False,
+        soft_wrap=True,
     )
 
 

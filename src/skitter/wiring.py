@@ -11,7 +11,6 @@ from skitter.clock import Clock, SystemClock
 from skitter.config import RunOptions
 from skitter.crawl.blackbox import BlackBox
 from skitter.crawl.commit import Committer, scope_mark, totals_mark
-from skitter.crawl.digest import ContentIndex
 from skitter.crawl.discover import LinkFinder
 from skitter.crawl.engine import Engine, EngineOptions
 from skitter.crawl.explain import Explainer
@@ -168,7 +167,6 @@ class _Parts:
         )
         reservations = Reservations()
         self.finder = LinkFinder(job, number, self.judge, self.normaliser)
-        contents = ContentIndex(frontier, number)
         self.sinks = []
         if options.out is not None:
             durable, fresh = not options.fast, options.fresh
@@ -184,13 +182,11 @@ class _Parts:
             normaliser=self.normaliser,
             finder=self.finder,
             reservations=reservations,
-            contents=contents,
             blackbox=self.blackbox,
             clock=self.clock,
             rng=rng,
         )
         self._number = number
-        self._contents = contents
         self._reservations = reservations
         self.seeder = Seeder(
             frontier,
@@ -212,12 +208,12 @@ class _Parts:
             await sink.open(await self.frontier.mark(sink.mark_name))
         self.committer = Committer(
             self.frontier,
+            self.frontier,
             self.sinks,
             self.totals,
             self._number,
             finder=self.finder,
             reservations=self._reservations,
-            contents=self._contents,
             manners=self.manners,
         )
 

@@ -650,9 +650,10 @@ async def test_an_unwanted_body_is_not_read() -> None:
         await talk.until_closed()
         closed.set()
 
-    with pytest.raises(TypeRefused):
-        await get(film, accept_types=("text/html",))
-    await closed.wait()
+    async with fetching(film) as (server, fetcher):
+        with pytest.raises(TypeRefused):
+            await fetcher.fetch(Request(url=server.url(), accept_types=("text/html",)))
+        await closed.wait()
 
 
 @on_each_loop

@@ -587,13 +587,13 @@ async def test_content_is_remembered_by_the_first_url_that_had_it(rig: Rig) -> N
     other = await rig.add_job("job-2")
     await rig.offer("a", rig.link("b", OTHER_HOST))
     first, second = await rig.take()
-    assert await rig.store.content(rig.job, b"digest") is None
+    assert (await rig.store.contents(rig.job, [b"digest"]))[0] is None
     await rig.end(first, digest=b"digest")
     await rig.end(second, digest=b"digest")
-    assert await rig.store.content(rig.job, b"digest") == first.url
-    assert await rig.store.content(other, b"digest") is None
+    assert (await rig.store.contents(rig.job, [b"digest"]))[0] == first.url
+    assert (await rig.store.contents(other, [b"digest"]))[0] is None
     await rig.crash()
-    assert await rig.store.content(rig.job, b"digest") == first.url
+    assert (await rig.store.contents(rig.job, [b"digest"]))[0] == first.url
 
 
 async def test_marks_are_as_old_as_the_acks_they_came_with(rig: Rig) -> None:

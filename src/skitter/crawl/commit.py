@@ -1,19 +1,19 @@
 """Makes visits safe, in batches: records first, then the ack that names their safe length.
 
-One commit runs at a time while the next batch gathers, so the disk's pace sets the batch size.
+Batches gather while an earlier one is written, so the disk's pace sets their size. The records of
+one batch are written while the ack of the batch before is synced; acks follow each other in order.
 """
 
 import asyncio
 from collections.abc import Callable, Sequence
 
-from skitter.crawl.digest import ContentIndex
 from skitter.crawl.discover import LinkFinder
 from skitter.crawl.hops import Reservations
 from skitter.crawl.manners import Manners
 from skitter.crawl.summary import Totals
 from skitter.crawl.visit import Visit
-from skitter.frontier.base import Frontier
-from skitter.frontier.model import Ack
+from skitter.frontier.base import Frontier, FrontierReader
+from skitter.frontier.model import Ack, Receipt
 from skitter.pipeline.base import Sink
 from skitter.pipeline.record import encode_line
 from skitter.types import JobNumber
@@ -32,26 +32,29 @@ class Committer:
     def __init__(
         self,
         frontier: Frontier,
+        reader: FrontierReader,
         sinks: Sequence[Sink],
         totals: Totals,
         job: JobNumber,
         *,
         finder: LinkFinder,
         reservations: Reservations,
-        contents: ContentIndex,
         manners: Manners,
     ) -> None:
         self._frontier = frontier
+        self._reader = reader
+        self._job = job
         self._sinks = sinks
         self._totals = totals
         self._totals_mark = totals_mark(job)
         self._scope_mark = scope_mark(job)
         self._finder = finder
         self._reservations = reservations
-        self._contents = contents
         self._manners = manners
         self._waiting: list[Visit] = []
-        self._committing = 0
+        self._writing: list[Visit] = []
+        self._acking: list[Visit] = []
+        self._ack: asyncio.Task[Receipt] | None = None
         self._wake = asyncio.Event()
         self._room = asyncio.Event()
         self._room.set()
@@ -61,7 +64,7 @@ class Committer:
     @property
     def unsafe(self) -> int:
         """Visits that ended but are not safe yet."""
-        return len(self._waiting) + self._committing
+        return len(self._waiting) + len(self._writing) + len(self._acking)
 
     async def add(self, visit: Visit) -> None:
         """Take a visit; waits while too many are not safe yet."""
@@ -97,15 +100,13 @@ class Committer:
     async def flush(self) -> None:
         """Make everything safe that waits."""
         while self._waiting:
-            batch, self._waiting = self._waiting, []
-            self._committing = len(batch)
+            self._writing, self._waiting = self._waiting, []
             self._room.set()
-            await self._commit(batch)
-            self._committing = 0
-            self.on_commit(batch)
+            await self._commit(await self._still_ours(self._writing))
+        await self._finish_ack()
 
     async def _commit(self, batch: list[Visit]) -> None:
-        batch = await self._still_ours(batch)
+        await self._name_duplicates(batch)
         lines = {
             visit.lease.id: encode_line(visit.record) for visit in batch if visit.record is not None
         }
@@ -120,14 +121,36 @@ class Committer:
         for visit in batch:
             for url in visit.wider_scope:
                 marks[f"{self._scope_mark}{url}"] = b""
+        await self._finish_ack()
         # No await between holding links back and the ack, or a target could slip in unseen.
         for visit in batch:
             visit.links = self._reservations.pass_on(visit.links)
-        await self._frontier.ack([_ack(visit, lines) for visit in batch], marks=marks)
-        for visit in batch:
-            self._contents.stored(visit.digest)
+        acks = [_ack(visit, lines) for visit in batch]
+        self._acking, self._writing = self._writing, []
+        self._ack = asyncio.create_task(self._frontier.ack(acks, marks=marks))
+        # Lets the ack take effect, so that what follows sees it; its sync goes on behind.
+        await asyncio.sleep(0)
+
+    async def _finish_ack(self) -> None:
+        if self._ack is None:
+            return
+        await self._ack
+        self._ack = None
+        done, self._acking = self._acking, []
+        for visit in done:
             for hop in visit.hops:
                 self._reservations.release(hop.fp)
+        self.on_commit(done)
+
+    async def _name_duplicates(self, batch: list[Visit]) -> None:
+        """Name the first URL of every body that came before, in this batch or in the store."""
+        bodies = [visit for visit in batch if visit.digest]
+        holders = await self._reader.contents(self._job, [visit.digest for visit in bodies])
+        first: dict[bytes, str] = {}
+        for visit, holder in zip(bodies, holders, strict=True):
+            holder = holder or first.setdefault(visit.digest, visit.lease.url)
+            if holder != visit.lease.url and visit.record is not None:
+                visit.record.duplicate_of = holder
 
     async def _still_ours(self, batch: list[Visit]) -> list[Visit]:
         """Leave out visits whose lease has ended: someone else brings their record.
@@ -141,7 +164,6 @@ class Committer:
         self._finder.forget()
         for visit in batch:
             if visit.lease.id in gone:
-                self._contents.stored(visit.digest)
                 for hop in visit.hops:
                     self._reservations.release(hop.fp)
         return [visit for visit in batch if visit.lease.id not in gone]

@@ -52,7 +52,7 @@ class LinkFinder:
             hrefs = [*hrefs, page.refresh]
         if not hrefs or not self._judge.follows_from(depth):
             return []
-        base = Base(page.base or url, page.encoding)
+        base = page.joiner or Base(page.base or url, page.encoding)
         known = self._memory(self._by_origin, f"{page.encoding} {base.prefix}")
         absolute = self._memory(self._absolute, page.encoding)
         fresh = (set(hrefs) - known) - absolute

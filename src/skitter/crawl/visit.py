@@ -10,9 +10,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
+from xxhash import xxh3_128_digest
+
 from skitter.clock import Clock
 from skitter.crawl.blackbox import BlackBox
-from skitter.crawl.digest import ContentIndex
 from skitter.crawl.discover import LinkFinder
 from skitter.crawl.hops import Reservations
 from skitter.crawl.judge import Judge
@@ -30,6 +31,7 @@ from skitter.frontier.base import Frontier, FrontierReader
 from skitter.frontier.model import MAX_LOST, Freed, Hop, Lease, Link, Result
 from skitter.job.spec import Job
 from skitter.parse.document import parse_page
+from skitter.parse.follow import FollowOptions
 from skitter.parse.page import ParsedPage
 from skitter.pipeline.record import PageRecord
 from skitter.politeness.decision import Code, Decision
@@ -97,7 +99,6 @@ class Equipment:
     normaliser: Normaliser
     finder: LinkFinder
     reservations: Reservations
-    contents: ContentIndex
     blackbox: BlackBox
     clock: Clock
     rng: random.Random
@@ -113,6 +114,7 @@ class Visitor:
         job = equipment.job
         self._headers = job.http.resolved_headers()
         self._retry = RetryPolicy(tries=job.http.tries)
+        self._follows = FollowOptions(nofollow=not job.polite.robots)
 
     async def visit(self, lease: Lease) -> Visit:
         """Bring one URL as far as it goes now."""
@@ -123,7 +125,7 @@ class Visitor:
                 why = f"given up: the process died or hung {lost} times while it was open"
                 return self._end(trip, Outcome.FAILED, why, reason="poison")
             response = await self._fetch_through(trip)
-            return await self._read(trip, response)
+            return self._read(trip, response)
         except _Ended as ended:
             return ended.visit
         except FetchError as error:
@@ -269,7 +271,7 @@ class Visitor:
                 raise _Ended(self._later(trip, Result.DEFER, at_ms, "hop"))
             await asyncio.sleep(wait_ms / 1000)
 
-    async def _read(self, trip: _Trip, response: Response) -> Visit:
+    def _read(self, trip: _Trip, response: Response) -> Visit:
         """Turn the final response into a record and links."""
         if not 200 <= response.status < 300:
             return self._end(
@@ -281,7 +283,7 @@ class Visitor:
             )
         equipment = self._with
         equipment.blackbox.note(trip.lease)
-        page = parse_page(response.body, response.content_type, trip.url)
+        page = parse_page(response.body, response.content_type, trip.url, follow=self._follows)
         equipment.blackbox.clear()
         directives = robots_directives(
             page.robots if equipment.manners.obeys_robots else (),
@@ -291,7 +293,7 @@ class Visitor:
         outcome = Outcome.NOINDEX if directives.noindex else Outcome.OK
         visit = self._end(trip, outcome, None, response=response)
         assert visit.record is not None
-        visit.digest = await self._describe(visit.record, page, response, directives.noindex)
+        visit.digest = _describe(visit.record, page, response, noindex=directives.noindex)
         if trip.wider_scope:
             visit.wider_scope = trip.wider_scope
             self._widen(trip.wider_scope)
@@ -303,23 +305,6 @@ class Visitor:
         for url in urls:
             if self._with.judge.scope.add(url):
                 self._with.finder.forget()
-
-    async def _describe(
-        self, record: PageRecord, page: ParsedPage, response: Response, noindex: bool
-    ) -> bytes:
-        """Fill in what the page says of itself; answers its digest."""
-        record.encoding = page.encoding
-        record.n_links = page.n_links
-        record.language = page.language
-        digest, first = await self._with.contents.first(record.url, response.body)
-        record.digest = digest.hex()
-        record.duplicate_of = first
-        if not noindex:
-            record.title = page.title
-            record.description = page.description
-            record.image = page.image
-            record.canonical = page.canonical
-        return b"" if first else digest
 
     def _put_off(self, trip: _Trip, response: Response, verdict: Verdict) -> Visit:
         """Try again later, unless the tries are used up or the site asks for too long a wait."""
@@ -410,3 +395,19 @@ def _take_headers(record: PageRecord, response: Response) -> None:
     record.etag = headers.get("etag")
     record.last_modified = headers.get("last-modified")
     record.truncated = response.truncated
+
+
+def _describe(record: PageRecord, page: ParsedPage, response: Response, *, noindex: bool) -> bytes:
+    """Fill in what the page says of itself; answers the digest of its body, if it has one."""
+    record.encoding = page.encoding
+    record.n_links = page.n_links
+    record.language = page.language
+    record.truncated = record.truncated or page.cut
+    digest = xxh3_128_digest(response.body)
+    record.digest = digest.hex()
+    if not noindex:
+        record.title = page.title
+        record.description = page.description
+        record.image = page.image
+        record.canonical = page.canonical
+    return digest if response.body else b""

@@ -35,6 +35,8 @@ _DRAINED_BYTES: Final = 16 * 1024
 _FRAMING_BYTES: Final = 64 * 1024
 # The parser must never slow a body down: the cap ends it first.
 _NO_PAUSE: Final = 1 << 30
+# Heads are capped by their size alone.
+_ANY_NUMBER: Final = 1 << 30
 _HEAD_ENDS: Final = b"\r\n\r\n"
 _CHUNKS_END: Final = b"0\r\n\r\n"
 _BODILESS: Final = (204, 304)
@@ -153,7 +155,7 @@ class Exchange:
             auto_decompress=False,
             max_line_size=cap,
             max_field_size=cap,
-            max_headers=cap,
+            max_headers=_ANY_NUMBER,
         )
 
     def _take(self, data: bytes) -> Answer | None:

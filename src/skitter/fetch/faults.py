@@ -1,6 +1,7 @@
 """The one edge where the library's, the system's and OpenSSL's faults become ``FetchError``."""
 
 import errno
+import os
 import ssl
 from typing import Final
 
@@ -57,8 +58,8 @@ def connect_fault(url: str, exc: Exception) -> FetchError:
 
 def fault_text(exc: Exception) -> str:
     """Say in a few words what happened; the parser's texts quote the peer over several lines."""
-    if isinstance(exc, OSError) and exc.strerror:
-        return exc.strerror.lower()
+    if isinstance(exc, OSError) and exc.errno and not isinstance(exc, ssl.SSLError):
+        return os.strerror(exc.errno).lower()
     message = exc.message if isinstance(exc, parser.HttpProcessingError) else str(exc)
     line = next((line.strip() for line in message.splitlines() if line.strip()), "")
     return (line or type(exc).__name__)[:_SHOWN].rstrip(":")

@@ -129,5 +129,5 @@ class FrontierReader(Protocol):
     async def marks(self, prefix: str) -> dict[str, bytes]:
         """Return every mark whose name begins with ``prefix``."""
 
-    async def content(self, job: JobNumber, digest: bytes) -> str | None:
-        """Return the first URL of the job whose page had that content hash."""
+    async def contents(self, job: JobNumber, digests: Sequence[bytes]) -> list[str | None]:
+        """Return for each content hash the first URL of the job whose page had it."""

@@ -89,7 +89,7 @@ def extract_links(html: str | bytes, url: str) -> LinkReport:
     own = Base(url, encoding)
     document = parse_document(text)
     head = read_head(document.iter_elements(HEAD_TAGS))
-    stated = _join(own, head.base)
+    stated = own.join(head.base) if head.base and len(head.base) <= MAX_HREF_CHARS else None
     base = Base(stated, encoding) if stated else own
     return LinkReport(
         links=list(_links(document.iter_elements(_TAGS), own, base)),

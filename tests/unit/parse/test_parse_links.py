@@ -119,6 +119,12 @@ def test_ftp_links_are_reported() -> None:
     assert links("<a href=' FTP://files.test/x'>f</a>") == [("a", "ftp://files.test/x")]
 
 
+def test_a_base_that_pages_cannot_have_changes_nothing() -> None:
+    html = "<base href=ftp://files.test/><a href=x>x</a>"
+    assert links(html) == [("base", "ftp://files.test/"), ("a", "/dir/x")]
+    assert extract_links(html, URL).base is None
+
+
 def test_robots_directives_keep_their_order() -> None:
     html = "<meta name=robots content='noindex, NoArchive'><meta name=skitter content=noindex>"
     assert extract_links(html, URL).robots == ["noindex", "noarchive"]

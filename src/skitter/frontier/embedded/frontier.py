@@ -189,9 +189,9 @@ class EmbeddedFrontier:
         """Tell which URLs were ever accepted."""
         return self._reading.seen(job, urls)
 
-    async def content(self, job: JobNumber, digest: bytes) -> str | None:
-        """Return the first URL with that content."""
-        return self._reading.content(job, digest)
+    async def contents(self, job: JobNumber, digests: Sequence[bytes]) -> list[str | None]:
+        """Return the first URLs with those contents."""
+        return self._reading.contents(job, digests)
 
     async def _sync(self) -> None:
         if self._durable:

@@ -63,10 +63,13 @@ class Reading:
         known = iter(core.rocks.get_many("seen", keys) if keys else [])
         return [queue is not None and next(known) is not None for queue in queues]
 
-    def content(self, job: JobNumber, digest: bytes) -> str | None:
-        """Return the first URL with that content."""
-        found = self._core.rocks.get_one("content", u32.pack(job) + digest)
-        return found.decode() if found is not None else None
+    def contents(self, job: JobNumber, digests: Sequence[bytes]) -> list[str | None]:
+        """Return the first URLs with those contents."""
+        if not digests:
+            return []
+        prefix = u32.pack(job)
+        found = self._core.rocks.get_many("content", [prefix + digest for digest in digests])
+        return [url.decode() if url is not None else None for url in found]
 
     def look(self, job: JobNumber, host: HostKey, fp: Fingerprint) -> Sighting:
         """Return everything known of one URL."""
