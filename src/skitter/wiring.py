@@ -13,6 +13,7 @@ from skitter.crawl.blackbox import BlackBox
 from skitter.crawl.commit import Committer, scope_mark, totals_mark
 from skitter.crawl.discover import LinkFinder
 from skitter.crawl.engine import Engine, EngineOptions
+from skitter.crawl.equipment import Equipment
 from skitter.crawl.explain import Explainer
 from skitter.crawl.hops import Reservations
 from skitter.crawl.inspect import InspectServer, ask_running
@@ -21,8 +22,8 @@ from skitter.crawl.load import raise_file_limit
 from skitter.crawl.manners import Manners
 from skitter.crawl.seeding import Seeder
 from skitter.crawl.summary import Summary, Totals
-from skitter.crawl.visit import Equipment, Visitor
-from skitter.errors import ConfigError, DataDirError
+from skitter.crawl.visit import Visitor
+from skitter.errors import ConfigError, DataDirError, SkitterError
 from skitter.fetch.base import FetchLimits
 from skitter.fetch.dns import Resolver
 from skitter.fetch.guard import AddressGuard
@@ -56,11 +57,8 @@ class Crawl:
         self._seeds: Iterator[str] | None = None
         parts.totals.show(self.stats)
         self._engine = Engine(
-            parts.frontier,
-            parts.frontier,
+            parts.equipment,
             parts.committer,
-            job=number,
-            clock=parts.clock,
             stats=self.stats,
             options=EngineOptions(concurrency=options.concurrency, pages=job.limits.pages),
         )
@@ -89,6 +87,9 @@ class Crawl:
         except asyncio.CancelledError:
             if not self._engine.stopped_by:
                 raise
+        except BaseExceptionGroup as group:
+            # The tasks of a crawl fail together; what made them fail is what a person wants.
+            raise _first(group) from group
         return await self._summary(self._parts.clock.boot() - started)
 
     async def _crawl(self) -> None:
@@ -174,6 +175,7 @@ class _Parts:
         self.blackbox = BlackBox(options.data / "blackbox")
         self.equipment = Equipment(
             job=job,
+            number=number,
             frontier=frontier,
             reader=frontier,
             fetcher=self.fetcher,
@@ -187,16 +189,7 @@ class _Parts:
             rng=rng,
         )
         self._number = number
-        self._reservations = reservations
-        self.seeder = Seeder(
-            frontier,
-            frontier,
-            number,
-            job.limits.queue,
-            finder=self.finder,
-            judge=self.judge,
-            normaliser=self.normaliser,
-        )
+        self.seeder = Seeder(self.equipment)
 
     async def open(self) -> None:
         """Take up what earlier runs left: totals, the scope as it grew, the sinks' positions."""
@@ -206,16 +199,7 @@ class _Parts:
             self.judge.scope.add(name[len(prefix) :])
         for sink in self.sinks:
             await sink.open(await self.frontier.mark(sink.mark_name))
-        self.committer = Committer(
-            self.frontier,
-            self.frontier,
-            self.sinks,
-            self.totals,
-            self._number,
-            finder=self.finder,
-            reservations=self._reservations,
-            manners=self.manners,
-        )
+        self.committer = Committer(self.equipment, self.sinks, self.totals)
 
     async def close(self) -> None:
         """Close what holds files or sockets."""
@@ -345,6 +329,15 @@ async def _explainer(frontier: EmbeddedFrontier, number: JobNumber, job: Job) ->
         normaliser=normaliser,
         manners=None,
     )
+
+
+def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    """Return the first error inside nested groups, the kinds meant for people before others."""
+    known = group.subgroup(SkitterError) or group
+    error: BaseException = known
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
 
 
 def _rfc3339(at_ms: int) -> str:

@@ -27,7 +27,8 @@ def on_each_loop(test: Test) -> Callable[..., None]:
     parameters = [chosen, *signature.parameters.values()]
     plain.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
     mark = pytest.mark.parametrize("run", [asyncio.run, uvloop.run], ids=["asyncio", "uvloop"])
-    return mark(plain)
+    marked: Callable[..., None] = mark(plain)
+    return marked
 
 
 @dataclass(slots=True, eq=False)

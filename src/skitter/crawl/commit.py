@@ -7,12 +7,9 @@ one batch are written while the ack of the batch before is synced; acks follow e
 import asyncio
 from collections.abc import Callable, Sequence
 
-from skitter.crawl.discover import LinkFinder
-from skitter.crawl.hops import Reservations
-from skitter.crawl.manners import Manners
+from skitter.crawl.equipment import Equipment
 from skitter.crawl.summary import Totals
 from skitter.crawl.visit import Visit
-from skitter.frontier.base import Frontier, FrontierReader
 from skitter.frontier.model import Ack, Receipt
 from skitter.pipeline.base import Sink
 from skitter.pipeline.record import encode_line
@@ -29,28 +26,12 @@ MAX_WAITING = 128
 class Committer:
     """Takes ended visits from the workers and makes them safe."""
 
-    def __init__(
-        self,
-        frontier: Frontier,
-        reader: FrontierReader,
-        sinks: Sequence[Sink],
-        totals: Totals,
-        job: JobNumber,
-        *,
-        finder: LinkFinder,
-        reservations: Reservations,
-        manners: Manners,
-    ) -> None:
-        self._frontier = frontier
-        self._reader = reader
-        self._job = job
+    def __init__(self, equipment: Equipment, sinks: Sequence[Sink], totals: Totals) -> None:
+        self._with = equipment
         self._sinks = sinks
         self._totals = totals
-        self._totals_mark = totals_mark(job)
-        self._scope_mark = scope_mark(job)
-        self._finder = finder
-        self._reservations = reservations
-        self._manners = manners
+        self._totals_mark = totals_mark(equipment.number)
+        self._scope_mark = scope_mark(equipment.number)
         self._waiting: list[Visit] = []
         self._writing: list[Visit] = []
         self._acking: list[Visit] = []
@@ -110,7 +91,7 @@ class Committer:
         lines = {
             visit.lease.id: encode_line(visit.record) for visit in batch if visit.record is not None
         }
-        marks = self._manners.take_marks()
+        marks = self._with.manners.take_marks()
         if lines:
             for sink in self._sinks:
                 marks[sink.mark_name] = await sink.write(list(lines.values()))
@@ -124,10 +105,10 @@ class Committer:
         await self._finish_ack()
         # No await between holding links back and the ack, or a target could slip in unseen.
         for visit in batch:
-            visit.links = self._reservations.pass_on(visit.links)
+            visit.links = self._with.reservations.pass_on(visit.links)
         acks = [_ack(visit, lines) for visit in batch]
         self._acking, self._writing = self._writing, []
-        self._ack = asyncio.create_task(self._frontier.ack(acks, marks=marks))
+        self._ack = asyncio.create_task(self._with.frontier.ack(acks, marks=marks))
         # Lets the ack take effect, so that what follows sees it; its sync goes on behind.
         await asyncio.sleep(0)
 
@@ -139,13 +120,15 @@ class Committer:
         done, self._acking = self._acking, []
         for visit in done:
             for hop in visit.hops:
-                self._reservations.release(hop.fp)
+                self._with.reservations.release(hop.fp)
         self.on_commit(done)
 
     async def _name_duplicates(self, batch: list[Visit]) -> None:
         """Name the first URL of every body that came before, in this batch or in the store."""
         bodies = [visit for visit in batch if visit.digest]
-        holders = await self._reader.contents(self._job, [visit.digest for visit in bodies])
+        holders = await self._with.reader.contents(
+            self._with.number, [visit.digest for visit in bodies]
+        )
         first: dict[bytes, str] = {}
         for visit, holder in zip(bodies, holders, strict=True):
             holder = holder or first.setdefault(visit.digest, visit.lease.url)
@@ -157,15 +140,15 @@ class Committer:
 
         Renewing right before the write makes sure that no lease ends between record and ack.
         """
-        gone = set(await self._frontier.renew([visit.lease for visit in batch]))
+        gone = set(await self._with.frontier.renew([visit.lease for visit in batch]))
         if not gone:
             return batch
         # Links of a lost visit count as known hrefs but were never queued.
-        self._finder.forget()
+        self._with.finder.forget()
         for visit in batch:
             if visit.lease.id in gone:
                 for hop in visit.hops:
-                    self._reservations.release(hop.fp)
+                    self._with.reservations.release(hop.fp)
         return [visit for visit in batch if visit.lease.id not in gone]
 
 

@@ -9,14 +9,12 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from skitter.clock import Clock
 from skitter.crawl.commit import Committer
+from skitter.crawl.equipment import Equipment
 from skitter.crawl.load import next_limit, read_load
 from skitter.crawl.visit import Visit, Visitor
-from skitter.frontier.base import Frontier, FrontierReader
 from skitter.frontier.model import LEASE_MS, Freed, Grant, Lease, Result
 from skitter.observability.stats import CrawlStats
-from skitter.types import JobNumber
 
 RENEW_S = LEASE_MS / 1000 / 3
 LOAD_S = 1.0
@@ -42,20 +40,17 @@ class Engine:
 
     def __init__(
         self,
-        frontier: Frontier,
-        reader: FrontierReader,
+        equipment: Equipment,
         committer: Committer,
         *,
-        job: JobNumber,
-        clock: Clock,
         stats: CrawlStats,
         options: EngineOptions,
     ) -> None:
-        self._frontier = frontier
-        self._reader = reader
+        self._frontier = equipment.frontier
+        self._reader = equipment.reader
+        self._job = equipment.number
+        self._clock = equipment.clock
         self._committer = committer
-        self._job = job
-        self._clock = clock
         self._stats = stats
         self._options = options
         self._limit = options.concurrency
@@ -189,6 +184,8 @@ class Engine:
             self._active += 1
             try:
                 visit = await visitor.visit(lease)
+            except Exception as error:  # noqa: BLE001  one page must not end the crawl
+                visit = visitor.broken(lease, error)
             finally:
                 self._active -= 1
             await self._committer.add(visit)

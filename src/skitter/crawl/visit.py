@@ -5,19 +5,14 @@ committer. A response frees its host at once; the ack follows when the record is
 """
 
 import asyncio
-import random
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from xxhash import xxh3_128_digest
 
-from skitter.clock import Clock
-from skitter.crawl.blackbox import BlackBox
-from skitter.crawl.discover import LinkFinder
-from skitter.crawl.hops import Reservations
-from skitter.crawl.judge import Judge
-from skitter.crawl.manners import Manners
+from skitter.crawl.equipment import Equipment
 from skitter.errors import (
     AddressRefused,
     FetchError,
@@ -25,11 +20,9 @@ from skitter.errors import (
     TypeRefused,
     UrlError,
 )
-from skitter.fetch.base import Fetcher, Request, Response
+from skitter.fetch.base import Request, Response
 from skitter.fetch.redirects import BadRedirect, Follow, next_hop
-from skitter.frontier.base import Frontier, FrontierReader
 from skitter.frontier.model import MAX_LOST, Freed, Hop, Lease, Link, Result
-from skitter.job.spec import Job
 from skitter.parse.document import parse_page
 from skitter.parse.follow import FollowOptions
 from skitter.parse.page import ParsedPage
@@ -39,7 +32,9 @@ from skitter.politeness.directives import robots_directives
 from skitter.politeness.pace import Verdict
 from skitter.politeness.retry import RetryPolicy
 from skitter.types import Fingerprint, HostKey, Outcome, PageClass
-from skitter.url.normalise import Normaliser, NormalUrl
+from skitter.url.normalise import NormalUrl
+
+log = logging.getLogger(__name__)
 
 MAX_HOP_WAIT_MS = 10_000
 """A redirect to a host that is busy longer than this waits in the queue, not in a worker."""
@@ -86,24 +81,6 @@ class _Trip:
     wider_scope: list[str] = field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Equipment:
-    """What a visitor works with; put together in ``wiring``."""
-
-    job: Job
-    frontier: Frontier
-    reader: FrontierReader
-    fetcher: Fetcher
-    manners: Manners
-    judge: Judge
-    normaliser: Normaliser
-    finder: LinkFinder
-    reservations: Reservations
-    blackbox: BlackBox
-    clock: Clock
-    rng: random.Random
-
-
 class Visitor:
     """Visits URLs of one job."""
 
@@ -130,6 +107,13 @@ class Visitor:
             return ended.visit
         except FetchError as error:
             return self._failed(trip, error)
+
+    def broken(self, lease: Lease, error: Exception) -> Visit:
+        """End a visit that met a fault of this program's own; the crawl goes on."""
+        log.error("visiting %s failed", lease.url, exc_info=error)
+        trip = _Trip(lease, lease.url, lease.host)
+        why = f"internal error: {type(error).__name__}: {error}"
+        return self._end(trip, Outcome.FAILED, why, reason="internal error")
 
     async def _fetch_through(self, trip: _Trip) -> Response:
         """Fetch, following redirects, each hop judged on its own."""

@@ -16,7 +16,7 @@ from skitter.fetch.wire import Origin
 _Given = TypeVar("_Given")
 
 
-class StaleConnection(Exception):  # noqa: N818 - a signal between two modules, not a fault
+class StaleConnection(Exception):
     """A connection that had waited for work turned out closed before a byte of the answer came."""
 
 

@@ -8,6 +8,7 @@ connections a place that nothing can slip past.
 import asyncio
 import ssl
 from collections.abc import Mapping
+from functools import cache
 from typing import Final
 
 from skitter.clock import Clock, SystemClock
@@ -37,6 +38,10 @@ def verified_tls() -> ssl.SSLContext:
     return context
 
 
+# Reading the authorities' certificates takes longer than fetching a hundred pages.
+_shared_tls = cache(verified_tls)
+
+
 class HttpFetcher:
     """Fetches over connections of its own. It belongs to the event loop of its first fetch."""
 
@@ -58,7 +63,7 @@ class HttpFetcher:
         self._closed = False
         self.pool = ConnectionPool(
             self._resolver,
-            tls or verified_tls(),
+            tls or _shared_tls(),
             options=pool or PoolOptions(),
             now=self._now,
         )

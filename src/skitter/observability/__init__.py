@@ -1,0 +1,1 @@
+"""What a running crawl shows of itself."""

@@ -51,7 +51,7 @@ _RAW_TEXT_ENDS = {
 }
 
 
-class _OutOfBytes(Exception):  # noqa: N818  # a signal inside this module, not an error
+class _OutOfBytes(Exception):  # a signal inside this module, not an error
     """The window ends inside a tag: what it says cannot be known."""
 
 

@@ -93,7 +93,7 @@ class HostPace:
 
     @property
     def throttles(self) -> int:
-        """Throttling answers in a row."""
+        """Throttling answers in a row that named no time to wait for."""
         return self._throttles
 
     @property
@@ -171,12 +171,14 @@ class HostPace:
         self, status: int, retry_after: str | None, now_ms: int, crawl_delay_s: float | None
     ) -> Verdict:
         self._trouble_at_ms = now_ms
-        # Answers that arrive during the rest were asked for before it: one incident, counted once.
-        if now_ms >= self._blocked_until_ms:
-            self._throttles += 1
-            self._slow_down(_THROTTLE_STEP_MS)
         asked = parse_retry_after(retry_after, now_ms)
         give_up = asked is not None and asked > self.options.backoff_cap_s * 1000
+        # Answers that arrive during the rest were asked for before it: one incident, counted once.
+        if now_ms >= self._blocked_until_ms:
+            self._slow_down(_THROTTLE_STEP_MS)
+            # A site that names its time is waited for that long; only silence makes rests double.
+            if asked is None or give_up:
+                self._throttles += 1
         rest = self._backoff_ms() if asked is None or give_up else asked
         delay, _ = self._delay(crawl_delay_s)
         until = max(self._blocked_until_ms, now_ms + max(rest, delay))

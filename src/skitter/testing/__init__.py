@@ -1,0 +1,1 @@
+"""Published fakes for tests of code that uses Skitter."""

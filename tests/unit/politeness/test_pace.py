@@ -196,8 +196,17 @@ def test_trouble_is_forgiven_after_a_quiet_half_hour() -> None:
 
 def test_quiet_counts_from_the_end_of_a_long_rest() -> None:
     pace = _pace()
-    rested = _throttle(pace, NOW, "7200").next_allowed_ms
+    first = _throttle(pace, NOW)
+    rested = _throttle(pace, first.next_allowed_ms, "7200").next_allowed_ms
     assert _throttle(pace, rested).next_allowed_ms == rested + 2 * MINUTE
+
+
+def test_a_site_that_names_its_times_does_not_make_later_rests_longer() -> None:
+    pace = _pace()
+    rested = NOW
+    for _ in range(5):
+        rested = _throttle(pace, rested, "3").next_allowed_ms
+    assert _throttle(pace, rested).next_allowed_ms == rested + MINUTE
 
 
 def test_the_state_survives_the_store() -> None:

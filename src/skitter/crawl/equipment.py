@@ -1,0 +1,35 @@
+"""What the parts of one crawl share; put together in ``wiring``."""
+
+import random
+from dataclasses import dataclass
+
+from skitter.clock import Clock
+from skitter.crawl.blackbox import BlackBox
+from skitter.crawl.discover import LinkFinder
+from skitter.crawl.hops import Reservations
+from skitter.crawl.judge import Judge
+from skitter.crawl.manners import Manners
+from skitter.fetch.base import Fetcher
+from skitter.frontier.base import Frontier, FrontierReader
+from skitter.job.spec import Job
+from skitter.types import JobNumber
+from skitter.url.normalise import Normaliser
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Equipment:
+    """One job's tools."""
+
+    job: Job
+    number: JobNumber
+    frontier: Frontier
+    reader: FrontierReader
+    fetcher: Fetcher
+    manners: Manners
+    judge: Judge
+    normaliser: Normaliser
+    finder: LinkFinder
+    reservations: Reservations
+    blackbox: BlackBox
+    clock: Clock
+    rng: random.Random
