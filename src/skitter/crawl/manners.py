@@ -18,6 +18,8 @@ from skitter.types import HostKey
 from skitter.url.host import origin
 
 ROBOTS_HOPS = 5
+ROBOTS_BYTES = 512 * 1024
+"""A little over what is read of a robots.txt; an endless one is cut there, not refused."""
 PACES_KEPT = 100_000
 
 
@@ -84,7 +86,7 @@ class Manners:
     async def _fetch_robots(self, url: str) -> RobotsReply:
         at = url
         for _ in range(ROBOTS_HOPS + 1):
-            response = await self._fetcher.fetch(Request(url=at))
+            response = await self._fetcher.fetch(Request(url=at, cut_bytes=ROBOTS_BYTES))
             hop = next_hop(at, response)
             if not isinstance(hop, Follow):
                 break

@@ -23,6 +23,7 @@ def demo_web(*, seed: int = 1, pages: int = DEFAULT_PAGES, domain: str = "demo.t
         docs_site.NAME: docs_site.DocsSite(seed, int(free * 0.20)),
         exhibit.NAME: lab_site(),
         portal.ARCHIVE: portal.archive_site(seed),
+        portal.BUSY: portal.busy_site(seed),
         portal.PARTNER: portal.partner_site(seed),
     }
     hosts = {name: f"{name}.{domain}" for name in sites}

@@ -1,13 +1,14 @@
-"""The sites around the three large ones: a portal, a patient archive, and a stranger."""
+"""The sites around the three large ones: a portal, an archive, a busy office, and a stranger."""
 
 from skitter.demo import docs_site, news, shop
-from skitter.demo.model import Link, LinkList, Page, Prose, Raw, Spelling, Target
+from skitter.demo.model import Answer, Delivery, Link, LinkList, Page, Prose, Raw, Spelling, Target
 from skitter.demo.pages import FixedSite, link_row
 from skitter.demo.web import Robots
 from skitter.demo.words import dice, paragraph
 
 NAME = "www"
 ARCHIVE = "archive"
+BUSY = "busy"
 PARTNER = "partner"
 NOWHERE = "nowhere"
 """A host no name server knows."""
@@ -27,6 +28,7 @@ def portal_site(seed: int) -> FixedSite:
         Link(Target(docs_site.NAME, "/"), "Tidewater: documentation", Spelling.SCHEMELESS),
         Link(Target("lab", "/"), "The cabinet of odd pages"),
         Link(Target(ARCHIVE, "/"), "The archive, which asks for patience"),
+        Link(Target(BUSY, "/"), "The harbour office, which is always busy"),
     )
     outside = (
         Link(Target(PARTNER, "/"), "Our partner"),
@@ -90,6 +92,37 @@ def archive_site(seed: int) -> FixedSite:
         for year in YEARS
     ]
     return FixedSite(pages, Robots(crawl_delay_s=0.4))
+
+
+_BUSY_PAGES = {
+    "/slow": ("Worth the wait", Answer(wait_s=1.2)),
+    "/trickle": ("One spoonful at a time", Answer(delivery=Delivery.TRICKLE)),
+    "/crowded": ("Too many at the counter", Answer(first=(429,), retry_after_s=1)),
+    "/lunch": ("Closed for a moment", Answer(first=(503,), retry_after_s=1)),
+}
+
+
+def busy_site(seed: int) -> FixedSite:
+    """Return a site that is slow and sends visitors away for a while.
+
+    It is a host of its own because a polite crawler lets the whole host rest.
+    """
+    links = tuple(Link(Target(BUSY, path), title) for path, (title, _) in _BUSY_PAGES.items())
+    home = Page(
+        at=Target(BUSY, "/"),
+        title="The harbour office",
+        blocks=(Prose((paragraph(dice(seed, BUSY)),)), LinkList("Counters", links)),
+    )
+    pages = [
+        Page(
+            at=Target(BUSY, path),
+            title=title,
+            answer=answer,
+            blocks=(Prose((paragraph(dice(seed, BUSY, path), sentences=8),)),),
+        )
+        for path, (title, answer) in _BUSY_PAGES.items()
+    ]
+    return FixedSite([home, *pages], Robots())
 
 
 def partner_site(seed: int) -> FixedSite:

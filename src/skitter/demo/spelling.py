@@ -27,10 +27,8 @@ def _relative(web: Web, page: Page, link: Link, plain: str) -> str:
         return plain
     here = (page.base or page.at.path).partition("?")[0]
     path, mark, query = link.to.path.partition("?")
-    folder = here if here.endswith("/") else posixpath.dirname(here)
-    written = posixpath.relpath(path, folder or "/")
-    if path.endswith("/"):
-        written += "/"
+    folder, name = posixpath.split(path)
+    written = posixpath.join(posixpath.relpath(folder, posixpath.dirname(here)), name)
     return written + mark + query
 
 

@@ -16,16 +16,16 @@ from skitter.types import Outcome
 
 HTML_TYPES = frozenset({"text/html", "application/xhtml+xml"})
 _OK, _FAILED, _REFUSED = Outcome.OK, Outcome.FAILED, Outcome.REFUSED
-# A torn page may be kept as far as it came, or given up: both are honest.
+# A torn or mislabelled page may be kept as far as it can be read, or given up: both are honest.
 _TORN = frozenset({_OK, _FAILED})
 _LOST = frozenset({_FAILED})
 _FAULTS: Mapping[Delivery, frozenset[Outcome]] = {
     Delivery.CLOSE: _LOST,
     Delivery.BAD_STATUS_LINE: _LOST,
     Delivery.HUGE_HEADERS: _LOST,
-    Delivery.NOT_GZIP: _LOST,
     Delivery.UNKNOWN_CODING: _LOST,
     Delivery.RESET: _TORN,
+    Delivery.NOT_GZIP: _TORN,
     Delivery.CHUNKS_CUT: _TORN,
     Delivery.GZIP_CUT: _TORN,
     Delivery.LONG_LENGTH: _TORN,
@@ -281,16 +281,17 @@ def _page_expected(page: Page, tries: int) -> Expected:
 
 
 def _file_expected(bare: Expected, page: Page) -> Expected:
+    bare = replace(bare, outcomes=frozenset({_REFUSED, Outcome.SKIPPED}), end=None)
     if page.at.path.endswith(_SKIPPED_SUFFIXES):
-        outcomes = frozenset({_REFUSED, Outcome.SKIPPED})
-        return replace(bare, least=0, outcomes=outcomes, end=None, optional=True)
-    return replace(bare, outcomes=frozenset({_REFUSED}), end=None)
+        return replace(bare, least=0, optional=True)
+    return bare
 
 
 def _html_expected(bare: Expected, page: Page) -> Expected:
     charset = page.charset
     if "noindex" in page.directives:
-        bare = replace(bare, outcomes=frozenset({Outcome.NOINDEX}))
+        # Nothing of its content is to be kept, so nothing is claimed.
+        return replace(bare, outcomes=frozenset({Outcome.NOINDEX}), status=200)
     if page.answer.body is not None or bare.outcomes == _TORN:
         return replace(bare, status=200)
     return replace(

@@ -48,8 +48,8 @@ def connect_fault(url: str, exc: Exception) -> FetchError:
     if isinstance(exc, ssl.SSLCertVerificationError):
         return TlsError(url, f"certificate refused: {exc.verify_message}")
     if isinstance(exc, ssl.SSLError):
-        return TlsError(url, f"TLS handshake failed: {exc.reason or fault_text(exc)}")
-    if isinstance(exc, ssl.CertificateError | ValueError):
+        return TlsError(url, f"TLS handshake failed: {fault_text(exc)}")
+    if isinstance(exc, ValueError):
         return TlsError(url, f"TLS handshake failed: {fault_text(exc)}")
     if isinstance(exc, OSError) and is_out_of_files(exc):
         return FetchError(url, "this process has no file descriptors left")

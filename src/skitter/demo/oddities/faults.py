@@ -1,17 +1,9 @@
-"""Pages that are slow, broken, compressed, or not pages at all."""
+"""Pages that are broken, compressed, or not pages at all."""
 
 from skitter.demo.model import Answer, Delivery, Page
 from skitter.demo.oddities.exhibit import Exhibit, at, link, specimen
 
-_SLOW = {
-    "/slow/first-byte": ("Worth the wait", Answer(wait_s=1.2)),
-    "/slow/trickle": ("One spoonful at a time", Answer(delivery=Delivery.TRICKLE)),
-}
-_PASSING = {
-    "/flaky/500": ("Broken once, then fine", Answer(first=(500,))),
-    "/flaky/429": ("Too many requests, then fine", Answer(first=(429,), retry_after_s=1)),
-    "/flaky/503": ("Closed for a moment", Answer(first=(503,), retry_after_s=1)),
-}
+_PASSING = {"/flaky/500": ("Broken once, then fine", Answer(first=(500,)))}
 _ERRORS = {
     "/broken/500": ("Always broken", Answer(status=500)),
     "/broken/403": ("Not for you", Answer(status=403)),
@@ -38,8 +30,8 @@ _PNG = bytes.fromhex(
 
 
 def faults() -> Exhibit:
-    """Return pages that are slow or broken for a while, or for ever."""
-    answers = _SLOW | _PASSING | _ERRORS
+    """Return pages that are broken for a while, or for ever."""
+    answers = _PASSING | _ERRORS
     pages = [specimen(path, title, answer=answer) for path, (title, answer) in answers.items()]
     pages += [
         specimen(path, title, answer=Answer(delivery=delivery))
@@ -47,7 +39,7 @@ def faults() -> Exhibit:
     ]
     links = [link(page.at.path, page.title or "") for page in pages]
     links += [link(f"/missing/{n}", f"A page that was never here ({n})") for n in range(1, 4)]
-    return Exhibit("Slow and broken", tuple(pages), tuple(links))
+    return Exhibit("Broken", tuple(pages), tuple(links))
 
 
 def formats() -> Exhibit:

@@ -14,7 +14,7 @@ from skitter.demo.pages import FixedSite
 def lab_site() -> FixedSite:
     """Return the cabinet."""
     exhibits: list[Exhibit] = [
-        redirects(), charsets(), faults(), formats(), rules(), spellings(), structures(),
+        redirects(), charsets(), formats(), rules(), spellings(), structures(), faults(),
     ]  # fmt: skip
     home = Page(
         at=HOME,

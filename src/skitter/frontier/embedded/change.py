@@ -92,6 +92,11 @@ class Change:
         """Store a host's gate with this step."""
         self._hosts.add(host)
 
+    @property
+    def saves_hosts(self) -> bool:
+        """Whether a gate is to be stored."""
+        return bool(self._hosts)
+
     def commit(self) -> set[Host]:
         """Write the step, then let memory follow; answers the hosts whose work changed."""
         for queue, delta in self._deltas.items():

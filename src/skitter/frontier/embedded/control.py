@@ -89,7 +89,8 @@ class Control:
 
     def clear(self, job: JobNumber, page_class: PageClass) -> int:
         """Forget the waiting URLs of one class."""
-        self.entry(job)
+        if self.entry(job).state is JobState.CANCEL:
+            return 0
         removed = 0
         for queue in list(self._core.registry.of_job(job)):
             removed += self._clear_waiting(queue, page_class)
@@ -151,7 +152,8 @@ class Control:
             delta.done -= 1
         elif state == DEAD:
             delta.dead -= 1
-        elif state == DROPPED:
+        elif state == DROPPED or (state and self.entry(job).state is JobState.CANCEL):
+            # Cancelling drops what waits without a walk over the marks of its URLs.
             delta.dropped -= 1
         else:
             return state is not None and self._forget_pending(change, queue, fp)
@@ -175,10 +177,7 @@ class Control:
                 self._plan_unschedule(change, key, queue, fp)
                 core.commit(change)
                 return True
-        # A URL of a cancelled job: its entry is gone, only the mark is left.
-        change.delta(queue).dropped -= 1
-        core.commit(change)
-        return True
+        raise AssertionError(f"{fp:x} waits in neither queue nor schedule of {queue.host.name}")
 
     def set_host(
         self,
@@ -187,17 +186,15 @@ class Control:
         per_host: int | None,
         not_before_ms: int | None,
     ) -> None:
-        """Change how a host is asked; a host nobody linked to yet is refused."""
+        """Change how a host is asked, also before its first URL."""
         core = self._core
-        host = core.registry.hosts.get(name)
-        if host is None:
-            raise FrontierError(f"host {name} is not known")
+        host = core.registry.host(name, JobEntry(id=""))
         if delay_ms is not None:
             host.delay_ms = delay_ms
         if per_host is not None:
             host.per_host = per_host
         if not_before_ms is not None:
-            host.next_at_ms = not_before_ms
+            host.next_at_ms = max(host.next_at_ms, not_before_ms)
         change = core.change()
         change.save_host(host)
         core.commit(change)

@@ -27,8 +27,8 @@ class Handout:
         """Lease up to ``k`` URLs."""
         core = self._core
         now_ms = core.now_ms()
-        for item in freed:
-            self._free(item, now_ms)
+        if freed:
+            self._let_go(freed, now_ms)
         self.reap()
         self._wake_due(now_ms)
         expires_at = core.clock.boot() + lease_ms / 1000
@@ -75,11 +75,20 @@ class Handout:
             times.append(now_ms + max(0, round((expiry - core.clock.boot()) * 1000)))
         return min((time for time in times if time is not None), default=None)
 
-    def _free(self, item: Freed, now_ms: int) -> None:
+    def _let_go(self, freed: Sequence[Freed], now_ms: int) -> None:
+        """Let hosts be asked again; a back-off is stored at once, before its page is acked."""
         core = self._core
-        host = core.registry.hosts.get(item.host)
-        if host is None:
-            return
+        change = core.change()
+        for item in freed:
+            host = core.registry.hosts.get(item.host)
+            if host is not None:
+                self._free(item, host, now_ms)
+                core.save_gate(change, host)
+        if change.saves_hosts:
+            core.commit(change)
+
+    def _free(self, item: Freed, host: Host, now_ms: int) -> None:
+        core = self._core
         if item.delay_ms is not None:
             host.delay_ms = item.delay_ms
         host.next_at_ms = max(host.next_at_ms, item.not_before_ms)
@@ -97,7 +106,7 @@ class Handout:
         if held is None:
             return 0
         now_ms = core.now_ms()
-        host = core.registry.host(name, held.queue.job)
+        host = core.registry.host(name, core.registry.jobs[held.queue.job])
         if host not in held.enters_at or host not in held.gates:
             if host.in_flight >= host.per_host:
                 if lease.id not in host.waiters:

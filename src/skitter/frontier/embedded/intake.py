@@ -13,11 +13,13 @@ from skitter.frontier.embedded.layout import (
     QUEUED,
     SCHEDULED,
     Record,
+    rank_of,
     seen_key,
     u32,
 )
 from skitter.frontier.embedded.leases import Held, same_lease
-from skitter.frontier.model import Ack, Hop, Link, Overflow, Receipt, Result
+from skitter.frontier.embedded.registry import Registry
+from skitter.frontier.model import Ack, Hop, JobState, Link, Overflow, Receipt, Result
 from skitter.types import JobNumber, PageClass
 
 MARK = b"mark:"
@@ -92,16 +94,16 @@ class Intake:
             delta.done += 1
             change.put("seen", key, DONE)
         else:
-            record = _again(record, ack.result)
-            self._plan_wait(change, queue, record, ack.at_ms or 0)
+            self._plan_wait(change, held, _again(record, ack.result), ack.at_ms or 0)
 
-    def _plan_wait(self, change: Change, queue: Queue, record: Record, at_ms: int) -> None:
+    def _plan_wait(self, change: Change, held: Held, record: Record, at_ms: int) -> None:
+        queue, rank = held.queue, rank_of(held.key)
         key = seen_key(queue.id, record.fp)
         if at_ms > self._core.now_ms():
-            self._core.schedule(change, queue, record, 0, at_ms)
+            self._core.schedule(change, queue, record, rank, at_ms)
             change.put("seen", key, SCHEDULED)
         else:
-            self._core.enqueue(change, queue, record, 0)
+            self._core.enqueue(change, queue, record, rank)
             change.put("seen", key, QUEUED)
 
     def _plan_digests(self, change: Change, live: Iterable[tuple[Ack, Held]]) -> None:
@@ -141,31 +143,35 @@ class Intake:
             if key not in change.fresh:
                 found.setdefault(key, (queue, link))
         states = core.rocks.get_many("seen", list(found))
-        now_ms = core.now_ms()
         new = overflow = 0
-        room: dict[JobNumber, int] = {}
+        room = _Room(core.registry)
         for (key, (queue, link)), state in zip(found.items(), states, strict=True):
-            if state is not None or len(link.url) > MAX_PATH_BYTES:
+            if state is not None or len(link.url) > MAX_PATH_BYTES or not room.takes(link.job):
                 continue
             new += 1
-            entry = core.registry.jobs[link.job]
-            left = room.get(link.job)
-            if left is None:
-                left = entry.queue_bound - core.registry.counts[link.job].queued
-            room[link.job] = left - 1
-            overflow += left <= 0
-            if left <= 0 and entry.overflow is Overflow.DROP:
-                change.put("seen", key, DROPPED)
-                change.delta(queue).dropped += 1
-                continue
-            record = Record.of(link, now_ms // 1000)
-            if link.not_before_ms > now_ms:
-                core.schedule(change, queue, record, link.rank, link.not_before_ms)
-                change.put("seen", key, SCHEDULED)
-            else:
-                core.enqueue(change, queue, record, link.rank)
-                change.put("seen", key, QUEUED)
+            overflow += self._plan_new(change, key, queue, link, room)
         return new, overflow
+
+    def _plan_new(
+        self, change: Change, key: bytes, queue: Queue, link: Link, room: "_Room"
+    ) -> bool:
+        """Plan one new link; answers whether it is beyond the job's bound."""
+        core = self._core
+        now_ms = core.now_ms()
+        record = Record.of(link, now_ms // 1000)
+        if link.not_before_ms > now_ms:
+            core.schedule(change, queue, record, link.rank, link.not_before_ms)
+            change.put("seen", key, SCHEDULED)
+            return False
+        over = room.is_full(link.job)
+        if over and core.registry.jobs[link.job].overflow is Overflow.DROP:
+            change.put("seen", key, DROPPED)
+            change.delta(queue).dropped += 1
+        else:
+            core.enqueue(change, queue, record, link.rank)
+            change.put("seen", key, QUEUED)
+            room.fill(link.job)
+        return over
 
     def _hosts_let_go(self, live: Iterable[tuple[Ack, Held]]) -> set[Host]:
         return {host for _, held in live for host in (held.queue.host, *held.gates)}
@@ -182,6 +188,29 @@ class Intake:
             for host in held.gates:
                 core.let_go(host, now_ms)
             core.agenda.enlist(held.queue.host, now_ms)
+
+
+class _Room:
+    """How many more URLs each job's queue takes before its bound, during one step."""
+
+    def __init__(self, registry: Registry) -> None:
+        self._registry = registry
+        self._left: dict[JobNumber, int] = {}
+
+    def takes(self, job: JobNumber) -> bool:
+        """Tell whether a job takes links at all; a cancelled one does not."""
+        return self._registry.jobs[job].state is not JobState.CANCEL
+
+    def is_full(self, job: JobNumber) -> bool:
+        """Tell whether the next URL would be beyond the bound."""
+        if job not in self._left:
+            bound = self._registry.jobs[job].queue_bound
+            self._left[job] = bound - self._registry.counts[job].queued
+        return self._left[job] <= 0
+
+    def fill(self, job: JobNumber) -> None:
+        """Count one URL queued."""
+        self._left[job] -= 1
 
 
 def _each_once(live: list[tuple[Ack, Held]], stale: list[int]) -> list[tuple[Ack, Held]]:

@@ -43,11 +43,15 @@ queue_prefix = struct.Struct(">I").pack
 seen_key = struct.Struct(">IQ").pack
 line_prefix = struct.Struct(">IB").pack
 entry_key = struct.Struct(">IBBIQ").pack
-entry_parts = struct.Struct(">IBBIQ").unpack
 due_key = struct.Struct(">QIQ").pack
 due_parts = struct.Struct(">QIQ").unpack
 u32 = struct.Struct(">I")
 u64 = struct.Struct(">Q")
+
+
+def rank_of(key: bytes) -> int:
+    """Return the rank in an entry's key."""
+    return int.from_bytes(key[6:10])
 
 
 class Record(NamedTuple):

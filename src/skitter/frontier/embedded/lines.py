@@ -40,14 +40,13 @@ class Line:
 
     __slots__ = ("budget", "head", "hint", "next_read", "prefix", "waiting")
 
-    def __init__(self, queue: int, page_class: int, waiting: int, budget: HeadBudget) -> None:
+    def __init__(self, queue: int, page_class: int, budget: HeadBudget) -> None:
         self.prefix = line_prefix(queue, page_class)
         self.next_read = self.prefix
         self.head: list[Entry] = []
-        self.waiting = waiting
+        self.waiting = 0
         """Entries neither leased nor gone, on disk or in the head."""
-        # Unknown until read: an unread line counts as urgent, an empty one as not.
-        self.hint = 0 if waiting else LEAST_URGENT
+        self.hint = LEAST_URGENT
         self.budget = budget
 
     def insert(self, key: bytes, record: bytes) -> None:
@@ -82,6 +81,12 @@ class Line:
     def urgency(self) -> int:
         """Return the first entry's urgency (0 is most urgent), or a lower bound of it."""
         return self.head[0][0][URGENCY_BYTE] if self.head else self.hint
+
+    def look_ahead(self, read_from: ReadFrom) -> None:
+        """Learn the urgency of a line that was left by an earlier run."""
+        for key, _ in read_from(self.prefix, self.prefix):
+            self.hint = key[URGENCY_BYTE]
+            return
 
     def pop(self, read_from: ReadFrom, leased: Container[bytes]) -> Entry | None:
         """Take the first entry; None when none waits."""

@@ -19,7 +19,7 @@ from skitter.frontier.embedded.layout import (
     u32,
     unpack_record,
 )
-from skitter.frontier.model import Counts, Link, Sighting, UrlState
+from skitter.frontier.model import Counts, JobState, Link, Sighting, UrlState
 from skitter.types import Fingerprint, HostKey, JobNumber
 
 LOOK_LIMIT = 20_000
@@ -84,6 +84,8 @@ class Reading:
         note = core.rocks.get_one("page", key) or b""
         if state in _STATES:
             return Sighting(_STATES[state], note)
+        if core.registry.jobs[job].state is JobState.CANCEL:
+            return Sighting(UrlState.DROPPED, note)
         if state == SCHEDULED:
             return self._look_due(queue, fp, note)
         return self._look_queue(queue, fp, note)

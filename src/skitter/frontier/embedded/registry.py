@@ -4,6 +4,7 @@ Memory is linear in hosts, never in URLs.
 """
 
 from collections.abc import Iterator
+from functools import partial
 
 import msgspec
 
@@ -61,14 +62,15 @@ class Registry:
             self._next_host = max(self._next_host, host.id + 1)
         for key, value in rocks.scan("queue", b""):
             stored = unpack_queue(value)
-            self._load_queue(u32.unpack(key)[0], stored, numbered[stored.host])
+            self._load_queue(rocks, u32.unpack(key)[0], stored, numbered[stored.host])
 
-    def _load_queue(self, number: int, row: QueueRow, host: Host) -> None:
+    def _load_queue(self, rocks: Rocks, number: int, row: QueueRow, host: Host) -> None:
         queue = self._add_queue(number, host, row.job)
-        if row.data:
-            queue.data = Line(number, PageClass.DATA, row.data, self.budget)
-        if row.nav:
-            queue.nav = Line(number, PageClass.NAV, row.nav, self.budget)
+        for page_class, waiting in ((PageClass.DATA, row.data), (PageClass.NAV, row.nav)):
+            if waiting:
+                line = self.line(queue, page_class)
+                line.waiting = waiting
+                line.look_ahead(partial(rocks.scan, "q"))
         queue.scheduled, queue.done = row.scheduled, row.done
         queue.dead, queue.dropped = row.dead, row.dropped
         for counts in queue.counts:
@@ -108,7 +110,7 @@ class Registry:
         found = self.queues.get((job, host))
         if found is not None:
             return found
-        return self._add_queue(self._next_queue, self.host(host, job), job)
+        return self._add_queue(self._next_queue, self.host(host, self.jobs[job]), job)
 
     def _add_queue(self, number: int, host: Host, job: JobNumber) -> Queue:
         name = host_name(host.name)
@@ -121,11 +123,10 @@ class Registry:
         self._next_queue = max(self._next_queue, number + 1)
         return queue
 
-    def host(self, name: HostKey, job: JobNumber) -> Host:
+    def host(self, name: HostKey, entry: JobEntry) -> Host:
         """Return a host, made with the job's delay on first use."""
         found = self.hosts.get(name)
         if found is None:
-            entry = self.jobs[job]
             found = Host(self._next_host, name, entry.delay_ms, entry.per_host)
             self.hosts[name] = found
             self._next_host += 1
@@ -135,7 +136,7 @@ class Registry:
         """Return a line of a queue, made on first use."""
         line = queue.line(page_class)
         if line is None:
-            line = Line(queue.id, page_class, 0, self.budget)
+            line = Line(queue.id, page_class, self.budget)
             if page_class is PageClass.NAV:
                 queue.nav = line
             else:
