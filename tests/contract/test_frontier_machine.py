@@ -483,7 +483,7 @@ class FrontierMachine(RuleBasedStateMachine):
             sighting = await self.store.look(*key)
             assert sighting.state in self.oracle.possible_states(key, self.now_ms), key
         for (job, digest), url in self.oracle.contents.items():
-            assert await self.store.content(job, digest) == url
+            assert await self.store.contents(job, [digest]) == [url]
         for name, value in self.oracle.marks.items():
             assert await self.store.mark(name) == value
 

@@ -31,8 +31,8 @@ def steps(number: int, last: int) -> list[int]:
 
     The leaps keep the last page of a long list a few clicks away.
     """
-    offers = {1, last, number - 1, number + 1, number + 10, number + 100}
-    return sorted(n for n in offers if 1 <= n <= last and n != number)
+    leaps = {number + far for far in (-100, -10, -1, 1, 10, 100)}
+    return sorted(n for n in {1, last} | leaps if 1 <= n <= last and n != number)
 
 
 def link_row(site: str, rows: Mapping[str, str]) -> tuple[Link, ...]:

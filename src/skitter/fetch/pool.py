@@ -58,6 +58,7 @@ class ConnectionPool:
         files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
         self._max_idle = max(1, min(options.max_idle, files // 4)) if files > 0 else 1
         self._idle: OrderedDict[HttpConnection, None] = OrderedDict()
+        self._stacks: dict[Origin, list[HttpConnection]] = {}
         self._active: set[HttpConnection] = set()
         self._open: set[HttpConnection] = set()
         self._timer: asyncio.TimerHandle | None = None
@@ -75,9 +76,12 @@ class ConnectionPool:
 
     def take(self, origin: Origin) -> HttpConnection | None:
         """Return an idle connection to ``origin``, the last used first, or None."""
-        while origin.idle:
-            connection = origin.idle.pop()
-            self._idle.pop(connection, None)
+        stack = self._stacks.get(origin)
+        while stack:
+            connection = stack.pop()
+            del self._idle[connection]
+            if not stack:
+                del self._stacks[origin]
             if connection.is_open:
                 return connection
         return None
@@ -87,7 +91,7 @@ class ConnectionPool:
         if not connection.is_open:
             return
         connection.idle_since = self._now()
-        connection.origin.idle.append(connection)
+        self._stacks.setdefault(connection.origin, []).append(connection)
         self._idle[connection] = None
         if len(self._idle) > self._max_idle:
             self._drop(next(iter(self._idle)))
@@ -121,6 +125,7 @@ class ConnectionPool:
             self._timer.cancel()
             self._timer = None
         self._idle.clear()
+        self._stacks.clear()
         for connection in list(self._open):
             connection.abort()
         if self._open:
@@ -166,15 +171,21 @@ class ConnectionPool:
 
     def _forget(self, connection: HttpConnection) -> None:
         self._open.discard(connection)
+        self._leave_idle(connection)
         if self._all_gone is not None and not self._open:
             self._all_gone.set()
-        if self._idle.pop(connection, self) is None:
-            connection.origin.idle.remove(connection)
 
     def _drop(self, connection: HttpConnection) -> None:
-        if self._idle.pop(connection, self) is None:
-            connection.origin.idle.remove(connection)
+        self._leave_idle(connection)
         connection.abort()
+
+    def _leave_idle(self, connection: HttpConnection) -> None:
+        if connection in self._idle:
+            del self._idle[connection]
+            stack = self._stacks[connection.origin]
+            stack.remove(connection)
+            if not stack:
+                del self._stacks[connection.origin]
 
     def _arm(self) -> None:
         loop = asyncio.get_running_loop()

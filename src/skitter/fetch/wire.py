@@ -2,16 +2,13 @@
 
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from urllib.parse import quote, quote_from_bytes
 
 from multidict import CIMultiDictProxy
 
 from skitter.errors import FetchError, UrlError
 from skitter.url.parse import parse_http
-
-if TYPE_CHECKING:
-    from skitter.fetch.connection import HttpConnection
 
 _ORIGIN: Final = re.compile(
     r"(?P<scheme>https?)://(?:[^/]*@)?"
@@ -24,9 +21,9 @@ _MAX_ORIGINS: Final = 10_000
 
 
 class Origin:
-    """Scheme, host and port of a URL, with the connections to it that wait for work."""
+    """Scheme, host and port of a URL. One object stands for one origin while it is remembered."""
 
-    __slots__ = ("authority", "host", "idle", "port", "tls")
+    __slots__ = ("authority", "host", "port", "tls")
 
     def __init__(self, *, tls: bool, host: str, port: int, authority: str) -> None:
         self.tls = tls
@@ -35,7 +32,6 @@ class Origin:
         self.port = port
         self.authority = authority.encode("ascii")
         """The Host header."""
-        self.idle: list[HttpConnection] = []
 
 
 class Origins:

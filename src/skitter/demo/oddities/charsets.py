@@ -91,7 +91,16 @@ _CHARSETS = {
     "utf8-undeclared": Charset(name="utf-8", header=None, meta=None),
     "utf8-header-wins": Charset(name="utf-8", header="utf-8", meta="gbk"),
 }
-_LANGUAGES = {"gb": "zh-CN", "bi": "zh-TW", "sj": "ja", "eu": "ko", "la": "fr", "ut": "de"}
+_LANGUAGES = {
+    "big5-header": "zh-TW",
+    "big5-undeclared": "zh-TW",
+    "sjis-meta": "ja",
+    "sjis-undeclared": "ja",
+    "euckr-meta": "ko",
+    "latin1-header": "fr",
+    "utf16-bom": "de",
+    "utf8-undeclared": "cs",
+}
 
 
 def charsets() -> Exhibit:
@@ -106,7 +115,7 @@ def _page(name: str) -> Page:
     return Page(
         at=at(f"/charset/{name}"),
         title=title,
-        lang=_LANGUAGES[name[:2]],
+        lang=_LANGUAGES.get(name, "zh-CN"),
         nav=BACK,
         charset=_CHARSETS[name],
         blocks=(Prose((text,)),),

@@ -1,0 +1,245 @@
+"""A crawl taken apart: the real frontier, finder, judge and committer over a table of pages.
+
+Time is virtual, so that back-offs of minutes pass at once; requests are answered by a fake.
+"""
+
+import json
+import random
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from skitter.crawl.blackbox import BlackBox
+from skitter.crawl.commit import Committer
+from skitter.crawl.discover import LinkFinder
+from skitter.crawl.equipment import Equipment
+from skitter.crawl.hops import Reservations
+from skitter.crawl.judge import Judge
+from skitter.crawl.manners import Manners
+from skitter.crawl.seeding import Seeder
+from skitter.crawl.summary import Totals
+from skitter.crawl.visit import Visit, Visitor
+from skitter.errors import FetchError, SinkError
+from skitter.fetch.base import Fetcher, Response
+from skitter.frontier.embedded.frontier import EmbeddedFrontier
+from skitter.frontier.model import Counts, Freed, Grant, JobEntry, Lease, Sighting
+from skitter.job.spec import Job, check_job
+from skitter.testing.fake_fetcher import FakeFetcher, page
+from skitter.testing.virtual_clock import VirtualClock
+from skitter.types import Fingerprint, HostKey, JobNumber, PageClass
+from skitter.url.fingerprint import Fingerprinter
+from skitter.url.normalise import Normaliser, NormalUrl
+from skitter.url.scope import Scope
+
+Record = dict[str, Any]
+SITE = "http://site.test"
+HOME = f"{SITE}/"
+
+
+class Web(dict[str, Response | FetchError]):
+    """The pages there are, by URL."""
+
+    def html(self, url: str, body: str = "", *links: str, **headers: str) -> None:
+        """Put a page there; a header ``x_robots_tag`` is written with dashes."""
+        anchors = "".join(f'<a href="{link}">{link}</a>' for link in links)
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        typed = {"content-type": "text/html; charset=utf-8", **named}
+        self[url] = page(url, f"<title>{url}</title>{body}{anchors}", headers=typed)
+
+    def status(self, url: str, status: int, **headers: str) -> None:
+        """Let a URL answer with a status alone."""
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        self[url] = page(url, status=status, headers=named)
+
+    def moved(self, url: str, target: str, status: int = 301) -> None:
+        """Let a URL redirect."""
+        self.status(url, status, location=target)
+
+    def robots(self, text: str, site: str = SITE) -> None:
+        """Give a site a robots.txt."""
+        url = f"{site}/robots.txt"
+        self[url] = page(url, text, headers={"content-type": "text/plain"})
+
+
+class MemorySink:
+    """A sink in memory; its mark is the number of lines."""
+
+    mark_name = "sink:memory"
+
+    def __init__(self) -> None:
+        self.lines: list[bytes] = []
+        self.broken = False
+
+    async def open(self, mark: bytes | None) -> None:
+        del self.lines[int(mark or 0) :]
+
+    async def write(self, lines: Sequence[bytes]) -> bytes:
+        if self.broken:
+            raise SinkError("memory: cannot be written (No space left on device)")
+        self.lines += lines
+        return str(len(self.lines)).encode()
+
+    async def close(self) -> None:
+        pass
+
+    @property
+    def records(self) -> list[Record]:
+        return [json.loads(line) for line in self.lines]
+
+
+def make_job(**fields: Any) -> Job:
+    """Return a job without delays; ``polite`` and ``http`` are tables as in a job file."""
+    polite = {"delay": 0.0, "adaptive": False, **fields.pop("polite", {})}
+    return check_job({"id": "job", "entries": [HOME], "polite": polite, **fields}, "test job")
+
+
+class CrawlRig:
+    """Everything one visit needs, and short words for what tests do with it."""
+
+    def __init__(self, root: Path, web: Mapping[str, Response | FetchError], job: Job) -> None:
+        self.root = root
+        self.job = job
+        self.clock = VirtualClock()
+        self.fetcher = FakeFetcher(web)
+        self.sink = MemorySink()
+        self.frontier = EmbeddedFrontier(root / "frontier", clock=self.clock, durable=False)
+        self.freed: list[Freed] = []
+
+    async def open(self, fetcher: Fetcher | None = None) -> None:
+        """Open the store and put the pieces together as the program does."""
+        job, frontier = self.job, self.frontier
+        await frontier.open()
+        self.number = await frontier.put_job(
+            JobEntry(
+                id=job.id,
+                delay_ms=round(job.polite.delay * 1000),
+                per_host=job.polite.per_host,
+                queue_bound=job.limits.queue,
+            )
+        )
+        rng = random.Random(1)
+        self.normaliser = Normaliser(job.urls.rules(), Fingerprinter(frontier.secret))
+        self.judge = Judge(job, Scope(job.scope))
+        self.finder = LinkFinder(job, self.number, self.judge, self.normaliser)
+        self.reservations = Reservations()
+        self.blackbox = BlackBox(self.root / "blackbox")
+        self.manners = Manners(
+            job, fetcher=fetcher or self.fetcher, reader=frontier, clock=self.clock, rng=rng
+        )
+        self.totals = Totals()
+        self.equipment = Equipment(
+            job=job,
+            number=self.number,
+            frontier=frontier,
+            reader=frontier,
+            fetcher=fetcher or self.fetcher,
+            manners=self.manners,
+            judge=self.judge,
+            normaliser=self.normaliser,
+            finder=self.finder,
+            reservations=self.reservations,
+            blackbox=self.blackbox,
+            clock=self.clock,
+            rng=rng,
+        )
+        self.visitor = Visitor(self.equipment, self.freed.append)
+        self.committer = Committer(self.equipment, [self.sink], self.totals)
+        self.seeder = Seeder(self.equipment)
+        self.grants: list[Grant] = await frontier.own("member", range(1))
+
+    async def close(self) -> None:
+        self.blackbox.close()
+        await self.frontier.close()
+
+    def normal(self, url: str) -> NormalUrl:
+        return self.normaliser.absolute(url)
+
+    async def offer(self, *urls: str) -> None:
+        """Offer entries."""
+        await self.seeder.offer(urls)
+
+    async def offer_links(self, depth: int, *urls: str) -> None:
+        """Offer URLs as if a page had linked to them."""
+        await self.frontier.offer(
+            [self.finder.make_link(self.normal(url), depth, HOME) for url in urls]
+        )
+
+    async def claim(self, k: int = 1) -> list[Lease]:
+        freed, self.freed[:] = list(self.freed), []
+        return list((await self.frontier.claim(self.grants, k, freed=freed)).leases)
+
+    async def lease(self, url: str | None = None) -> Lease:
+        """Lease the one URL that is ready, or offer and lease ``url``."""
+        if url is not None:
+            await self.offer(url)
+        [lease] = await self.claim()
+        return lease
+
+    async def visit(self, url: str | None = None) -> Visit:
+        return await self.visitor.visit(await self.lease(url))
+
+    async def commit(self, *visits: Visit) -> None:
+        for visit in visits:
+            await self.committer.add(visit)
+        await self.committer.flush()
+
+    async def crawl(self, *entries: str, steps: int = 500) -> list[Record]:
+        """Crawl one URL after the other until nothing is left; answers the records."""
+        await self.offer(*(entries or self.job.entries))
+        for _ in range(steps):
+            freed, self.freed[:] = list(self.freed), []
+            claim = await self.frontier.claim(self.grants, 1, freed=freed)
+            for lease in claim.leases:
+                await self.commit(await self.visitor.visit(lease))
+            if not claim.leases:
+                if claim.next_ready_ms is None:
+                    return self.sink.records
+                self.clock.advance(max(0, claim.next_ready_ms - self.clock.now_ms()) / 1000)
+        raise AssertionError(f"not finished after {steps} steps")
+
+    @property
+    def asked(self) -> list[str]:
+        """URLs requested so far, robots.txt left out."""
+        return [url for url in self.asked_all if not url.endswith("/robots.txt")]
+
+    @property
+    def asked_all(self) -> list[str]:
+        return [request.url for request in self.fetcher.requests]
+
+    async def counts(self) -> Counts:
+        return await self.frontier.counts(self.number)
+
+    async def look(self, url: str) -> Sighting:
+        normal = self.normal(url)
+        return await self.frontier.look(self.number, normal.host, normal.fp)
+
+
+def by_url(records: Sequence[Record]) -> dict[str, Record]:
+    """Return the records by URL; no URL has two."""
+    found = {record["url"]: record for record in records}
+    assert len(found) == len(records)
+    return found
+
+
+def fake_lease(url: str = HOME, *, number: int = 1, fp: int = 1, **fields: Any) -> Lease:
+    """Return a lease no frontier has given."""
+    values: dict[str, Any] = {
+        "id": number,
+        "url": url,
+        "fp": Fingerprint(fp),
+        "host": HostKey("site.test"),
+        "job": JobNumber(1),
+        "slot": 0,
+        "fence": 1,
+        "page_class": PageClass.DATA,
+        "priority": 5,
+        "depth": 0,
+        "attempts": 0,
+        "lost": 0,
+        "visit": 1,
+        "referrer": "",
+        "found_s": 0,
+        "expires_at": 0.0,
+        **fields,
+    }
+    return Lease(**values)
