@@ -8,8 +8,6 @@ from skitter.errors import FetchError, SkitterError, UrlError
 
 _DEEPER = re.compile(r"^((?:│   |    )*)[├└]─ (\w+)$")
 
-Family = tuple[str, tuple["Family", ...]]
-
 
 def drawn() -> list[tuple[int, str]]:
     """Return depth and name of every line of the drawing, from the top down."""
@@ -42,18 +40,6 @@ def test_every_error_of_the_module_is_in_the_tree() -> None:
         if kind.__module__ == errors.__name__
     }
     assert own == {name for _, name in drawn()}
-
-
-def test_only_last_branches_are_drawn_as_last() -> None:
-    lines = [line for line in (errors.__doc__ or "").splitlines() if _DEEPER.match(line)]
-    for position, line in enumerate(lines):
-        depth = len(line) - len(line.lstrip("│ ├└─"))
-        after = next(
-            (len(x) - len(x.lstrip("│ ├└─")) for x in lines[position + 1 :]
-             if len(x) - len(x.lstrip("│ ├└─")) <= depth),
-            0,
-        )  # fmt: skip
-        assert ("└" in line) == (after < depth), line
 
 
 def test_an_error_about_a_url_carries_it() -> None:

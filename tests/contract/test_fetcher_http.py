@@ -3,9 +3,10 @@
 import asyncio
 import errno
 import gzip
+import random
 import resource
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -303,6 +304,59 @@ async def test_interim_answers_are_skipped_and_a_flood_of_them_is_a_fault() -> N
     assert (await get(says(early * 3 + answer(b"real")))).body == b"real"
     with pytest.raises(ProtocolError, match="100"):
         await get(flood(b"", b"HTTP/1.1 100 Continue\r\n\r\n"))
+
+
+class Moody(dict[str, Script]):
+    """Answers every path, now well, now badly, by the dice of a seed."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__()
+        self._dice = random.Random(seed)
+
+    def get(self, path: str, default: Any = None) -> Any:
+        right = answer(f"<p>page {path}</p>".encode() * self._dice.choice([1, 10, 500]))
+        choices = [
+            says(right),
+            says(right, then_close=True),
+            says(right + POISON),
+            says(right[: len(right) // 2], then_close=True),
+            says(b"", then_close=True),
+            says(b"nonsense\r\n\r\n", then_close=True),
+            flood_once(right),
+        ]
+        return self._dice.choices(choices, weights=[6, 1, 1, 1, 1, 1, 2])[0]
+
+
+def flood_once(data: bytes) -> Script:
+    async def script(talk: Talk) -> None:
+        for start in range(0, len(data), 701):
+            await talk.send(data[start : start + 701])
+            await asyncio.sleep(0)
+
+    return script
+
+
+@pytest.mark.parametrize("seed", range(3))
+@on_each_loop
+async def test_whatever_the_server_does_an_answer_belongs_to_its_url(seed: int) -> None:
+    async with fetching({}) as (server, fetcher):
+        server.scripts = Moody(seed)
+
+        async def worker(first: int) -> int:
+            good = 0
+            for number in range(first, 400, 16):
+                try:
+                    response = await fetcher.fetch(Request(url=server.url(f"/{number}")))
+                except FetchError:
+                    continue
+                assert b"POISON" not in response.body
+                assert f"<p>page /{number}</p>".encode().startswith(response.body[:5])
+                assert response.truncated or f"/{number}<".encode() in response.body
+                good += 1
+            return good
+
+        good = await asyncio.gather(*(worker(first) for first in range(16)))
+        assert sum(good) > 200
 
 
 # ------------------------------------------------------------------ time
@@ -737,8 +791,6 @@ async def test_what_is_no_http_url_is_a_fetch_error(url: str) -> None:
 
 
 # ------------------------------------------------------------------ the guard
-
-Resolving = Callable[[Resolver], Awaitable[None]]
 
 
 @on_each_loop

@@ -111,7 +111,9 @@ def seed_urls(seeds: str | None, bad_lines: BadLines) -> Iterator[str] | None:
     if seeds is None:
         return None
     if seeds == STDIN:
-        return stream_seeds(sys.stdin.buffer, "standard input", bad_lines)
+        # A reader of its own: a thread blocked in sys.stdin would abort the interpreter's exit.
+        stream = os.fdopen(os.dup(sys.stdin.fileno()), "rb")
+        return stream_seeds(stream, "standard input", bad_lines)
     return open_seeds(Path(seeds).expanduser(), bad_lines)
 
 

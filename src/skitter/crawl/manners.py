@@ -4,7 +4,7 @@ import random
 from collections import OrderedDict
 
 from skitter.clock import Clock
-from skitter.errors import FetchError, FetchTimeout
+from skitter.errors import AddressRefused, FetchError, FetchTimeout
 from skitter.fetch.base import Fetcher, Request, Response
 from skitter.fetch.redirects import Follow, next_hop
 from skitter.frontier.base import FrontierReader
@@ -50,11 +50,20 @@ class Manners:
         self._robots = RobotsCache(self._fetch_robots, job.http.agent, clock, options)
         self._paces: OrderedDict[HostKey, HostPace] = OrderedDict()
         self._unsaved: dict[str, bytes] = {}
+        self._forbidden: dict[str, str] = {}
+        """Sites at addresses the operator has not allowed, with the guard's words."""
         self.dead = DeadHosts(clock)
 
     def robots_at_hand(self, url: str) -> AgentRobots | None:
-        """Return the rules for ``url`` if they are in memory."""
-        return self._robots.peek(origin(url))
+        """Return the rules for ``url`` if they are in memory.
+
+        Raises ``AddressRefused`` for a site the guard has refused: that is the reason to give,
+        not that its robots.txt could not be read.
+        """
+        site = origin(url)
+        if site in self._forbidden:
+            raise AddressRefused(url, self._forbidden[site])
+        return self._robots.peek(site)
 
     @property
     def obeys_robots(self) -> bool:
@@ -73,6 +82,8 @@ class Manners:
         """Return the rules for ``url``, requesting them from the site."""
         site = origin(url)
         found = await self._robots.get(site)
+        if site in self._forbidden:
+            raise AddressRefused(url, self._forbidden[site])
         exported = self._robots.export(site)
         if exported is not None:
             self._unsaved[_mark(site)] = exported
@@ -86,7 +97,11 @@ class Manners:
     async def _fetch_robots(self, url: str) -> RobotsReply:
         at = url
         for _ in range(ROBOTS_HOPS + 1):
-            response = await self._fetcher.fetch(Request(url=at, cut_bytes=ROBOTS_BYTES))
+            try:
+                response = await self._fetcher.fetch(Request(url=at, cut_bytes=ROBOTS_BYTES))
+            except AddressRefused as refusal:
+                self._forbidden[origin(url)] = refusal.why
+                raise
             hop = next_hop(at, response)
             if not isinstance(hop, Follow):
                 break

@@ -2,11 +2,10 @@
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator
-from itertools import islice
 
 from skitter.crawl.equipment import Equipment
+from skitter.crawl.feed import Feed
 
-BATCH = 1000
 FULL_POLL_S = 0.2
 
 
@@ -28,11 +27,9 @@ class Seeder:
         return (await self._with.frontier.offer(links)).new if links else 0
 
     async def stream(self, seeds: Iterator[str], offered: Callable[[], None]) -> None:
-        """Offer seeds as they come, waiting while the queue is full.
-
-        The iterator may block (a pipe), so it is read in a thread.
-        """
-        while batch := await asyncio.to_thread(_take, seeds):
+        """Offer seeds as they come, waiting while the queue is full."""
+        feed = Feed(seeds)
+        while batch := await feed.take():
             await self._room()
             await self.offer(batch)
             offered()
@@ -45,7 +42,3 @@ class Seeder:
             if counts.queued < equipment.job.limits.queue:
                 return
             await asyncio.sleep(FULL_POLL_S)
-
-
-def _take(seeds: Iterator[str]) -> list[str]:
-    return list(islice(seeds, BATCH))

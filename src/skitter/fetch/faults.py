@@ -60,6 +60,8 @@ def fault_text(exc: Exception) -> str:
     """Say in a few words what happened; the parser's texts quote the peer over several lines."""
     if isinstance(exc, OSError) and exc.errno and not isinstance(exc, ssl.SSLError):
         return os.strerror(exc.errno).lower()
+    if isinstance(exc, ConnectionResetError | ConnectionAbortedError):
+        return "connection reset by peer"
     message = exc.message if isinstance(exc, parser.HttpProcessingError) else str(exc)
     line = next((line.strip() for line in message.splitlines() if line.strip()), "")
     return (line or type(exc).__name__)[:_SHOWN].rstrip(":")

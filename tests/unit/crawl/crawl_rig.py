@@ -3,15 +3,19 @@
 Time is virtual, so that back-offs of minutes pass at once; requests are answered by a fake.
 """
 
+import asyncio
 import json
 import random
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from skitter.clock import Clock
 from skitter.crawl.blackbox import BlackBox
 from skitter.crawl.commit import Committer
 from skitter.crawl.discover import LinkFinder
+from skitter.crawl.engine import Engine, EngineOptions
 from skitter.crawl.equipment import Equipment
 from skitter.crawl.hops import Reservations
 from skitter.crawl.judge import Judge
@@ -20,10 +24,11 @@ from skitter.crawl.seeding import Seeder
 from skitter.crawl.summary import Totals
 from skitter.crawl.visit import Visit, Visitor
 from skitter.errors import FetchError, SinkError
-from skitter.fetch.base import Fetcher, Response
+from skitter.fetch.base import Fetcher, Request, Response
 from skitter.frontier.embedded.frontier import EmbeddedFrontier
 from skitter.frontier.model import Counts, Freed, Grant, JobEntry, Lease, Sighting
 from skitter.job.spec import Job, check_job
+from skitter.observability.stats import CrawlStats
 from skitter.testing.fake_fetcher import FakeFetcher, page
 from skitter.testing.virtual_clock import VirtualClock
 from skitter.types import Fingerprint, HostKey, JobNumber, PageClass
@@ -93,6 +98,44 @@ def make_job(**fields: Any) -> Job:
     return check_job({"id": "job", "entries": [HOME], "polite": polite, **fields}, "test job")
 
 
+class HeldFetcher:
+    """Keeps answers back until a test lets them go; notes when each host was asked."""
+
+    def __init__(self, inner: Fetcher) -> None:
+        self._inner = inner
+        self._held: dict[str, asyncio.Event] = {}
+        self._asked: dict[str, asyncio.Event] = {}
+        self.times: dict[str, list[float]] = {}
+
+    def hold(self, url: str) -> None:
+        """Keep the answer to ``url`` back."""
+        self._held[url] = asyncio.Event()
+        self._asked[url] = asyncio.Event()
+
+    async def asked(self, url: str) -> None:
+        """Return when a held URL has been asked for."""
+        await self._asked[url].wait()
+
+    def let_go(self, url: str) -> None:
+        """Give the answer."""
+        self._held[url].set()
+
+    async def fetch(self, request: Request) -> Response:
+        host = request.url.split("/")[2]
+        self.times.setdefault(host, []).append(asyncio.get_running_loop().time())
+        if request.url in self._held:
+            self._asked[request.url].set()
+            await self._held[request.url].wait()
+        return await self._inner.fetch(request)
+
+    async def close(self) -> None:
+        await self._inner.close()
+
+    def shortest_gap(self, host: str) -> float:
+        """Return the least time between two requests to a host, in seconds."""
+        return min(after - before for before, after in pairwise(self.times[host]))
+
+
 class CrawlRig:
     """Everything one visit needs, and short words for what tests do with it."""
 
@@ -102,11 +145,12 @@ class CrawlRig:
         self.clock = VirtualClock()
         self.fetcher = FakeFetcher(web)
         self.sink = MemorySink()
-        self.frontier = EmbeddedFrontier(root / "frontier", clock=self.clock, durable=False)
         self.freed: list[Freed] = []
 
-    async def open(self, fetcher: Fetcher | None = None) -> None:
+    async def open(self, fetcher: Fetcher | None = None, clock: Clock | None = None) -> None:
         """Open the store and put the pieces together as the program does."""
+        at = clock or self.clock
+        self.frontier = EmbeddedFrontier(self.root / "frontier", clock=at, durable=False)
         job, frontier = self.job, self.frontier
         await frontier.open()
         self.number = await frontier.put_job(
@@ -124,7 +168,7 @@ class CrawlRig:
         self.reservations = Reservations()
         self.blackbox = BlackBox(self.root / "blackbox")
         self.manners = Manners(
-            job, fetcher=fetcher or self.fetcher, reader=frontier, clock=self.clock, rng=rng
+            job, fetcher=fetcher or self.fetcher, reader=frontier, clock=at, rng=rng
         )
         self.totals = Totals()
         self.equipment = Equipment(
@@ -139,7 +183,7 @@ class CrawlRig:
             finder=self.finder,
             reservations=self.reservations,
             blackbox=self.blackbox,
-            clock=self.clock,
+            clock=at,
             rng=rng,
         )
         self.visitor = Visitor(self.equipment, self.freed.append)
@@ -196,6 +240,21 @@ class CrawlRig:
                     return self.sink.records
                 self.clock.advance(max(0, claim.next_ready_ms - self.clock.now_ms()) / 1000)
         raise AssertionError(f"not finished after {steps} steps")
+
+    def engine(self, **options: Any) -> Engine:
+        """Return an engine over these pieces; it needs the machine's clock to make progress."""
+        stats = CrawlStats()
+        chosen = EngineOptions(**{"concurrency": 4, **options})
+        engine = Engine(self.equipment, self.committer, stats=stats, options=chosen)
+        engine.seeded()
+        self.visitor = Visitor(self.equipment, engine.free)
+        return engine
+
+    async def run(self, *entries: str, **options: Any) -> list[Record]:
+        """Crawl with an engine until it ends; answers the records."""
+        await self.offer(*(entries or self.job.entries))
+        await self.engine(**options).run(self.visitor, self.grants)
+        return self.sink.records
 
     @property
     def asked(self) -> list[str]:

@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from crawl_rig import HOME, SITE, CrawlRig, Web, by_url, make_job
+from crawl_rig import HOME, SITE, CrawlRig, HeldFetcher, Web, by_url, make_job
 
+from skitter.clock import SystemClock
 from skitter.crawl.visit import MAX_HOP_WAIT_MS, ROBOTS_TRIES
 from skitter.errors import (
     AddressRefused,
@@ -17,10 +18,10 @@ from skitter.errors import (
     ReadTimeout,
     TlsError,
 )
-from skitter.fetch.base import Request, Response
+from skitter.fetch.base import Response
 from skitter.frontier.model import MAX_LOST, Result, UrlState
 from skitter.job.spec import Job
-from skitter.testing.fake_fetcher import FakeFetcher, page
+from skitter.testing.fake_fetcher import page
 from skitter.types import HostKey
 
 OTHER = "http://other.test"
@@ -339,7 +340,6 @@ async def test_a_redirect_to_nowhere_fails_with_its_status(
     assert (record["outcome"], record["status"]) == ("failed", 302)
     assert record["error"]
     assert rig.totals.errors == {"redirect": 1}
-    assert [freed.host for freed in rig.freed] == ["site.test"]
 
 
 async def test_a_redirect_to_a_url_that_is_too_long_fails(web: Web, make_rig: MakeRig) -> None:
@@ -406,25 +406,44 @@ async def test_a_redirect_that_fails_for_now_is_tried_again_from_its_beginning(
     assert rig.asked == [HOME, f"{SITE}/b", HOME, f"{SITE}/b"]
 
 
-async def test_links_held_back_for_a_hop_go_on_when_the_hop_is_put_off(
-    web: Web, make_rig: MakeRig
+async def test_a_link_to_a_hop_under_way_waits_and_goes_on_when_the_hop_is_put_off(
+    web: Web, tmp_path: Path
 ) -> None:
     web.moved(f"{SITE}/old", "/new")
     web[f"{SITE}/new"] = ReadTimeout(f"{SITE}/new", "no answer")
     web.html(HOME, "", "/new")
-    rig = await make_rig(polite={"per_host": 2})
-    await rig.offer(f"{SITE}/old")
-    [old] = await rig.claim()
-    rig.reservations.reserve(rig.normal(f"{SITE}/new").fp)
+    rig = CrawlRig(tmp_path, web, make_job(polite={"per_host": 2}))
+    held = HeldFetcher(rig.fetcher)
+    await rig.open(held)
+    held.hold(f"{SITE}/new")
+    hop = asyncio.create_task(rig.visit(f"{SITE}/old"))
+    await held.asked(f"{SITE}/new")
     await rig.commit(await rig.visit(HOME))
     assert (await rig.look(f"{SITE}/new")).state is UrlState.UNKNOWN
-    held = rig.reservations.release(rig.normal(f"{SITE}/new").fp)
-    assert [link.url for link in held] == [f"{SITE}/new"]
-    rig.reservations.reserve(rig.normal(f"{SITE}/new").fp)
-    rig.reservations.pass_on(held)
-    rig.reservations.release(rig.normal(f"{SITE}/new").fp)
-    visit = await rig.visitor.visit(old)
-    assert visit.result is Result.RETRY
+    held.let_go(f"{SITE}/new")
+    await rig.commit(await hop)
+    assert (await rig.look(f"{SITE}/old")).state is UrlState.SCHEDULED
+    assert (await rig.look(f"{SITE}/new")).state is UrlState.QUEUED
+    await rig.close()
+
+
+async def test_a_link_to_a_hop_under_way_is_settled_by_it(web: Web, tmp_path: Path) -> None:
+    web.moved(f"{SITE}/old", "/new")
+    web.html(f"{SITE}/new", "new")
+    web.html(HOME, "", "/new")
+    rig = CrawlRig(tmp_path, web, make_job(polite={"per_host": 2}))
+    held = HeldFetcher(rig.fetcher)
+    await rig.open(held)
+    held.hold(f"{SITE}/new")
+    hop = asyncio.create_task(rig.visit(f"{SITE}/old"))
+    await held.asked(f"{SITE}/new")
+    await rig.commit(await rig.visit(HOME))
+    held.let_go(f"{SITE}/new")
+    await rig.commit(await hop)
+    assert await rig.claim() == []
+    assert (await rig.look(f"{SITE}/new")).state is UrlState.DONE
+    assert rig.asked.count(f"{SITE}/new") == 1
+    await rig.close()
 
 
 # Robots
@@ -562,35 +581,29 @@ async def test_rules_kept_by_an_earlier_run_are_used_without_asking(
 # Spacing of requests, robots.txt and hops included
 
 
-class TimedFetcher:
-    """Notes when each host was asked, on the clock that sleeping follows."""
+GAP_S = 0.06
+"""The delay in these tests; the frontier counts in whole milliseconds."""
+LEAST_GAP_S = GAP_S - 0.002
 
-    def __init__(self, inner: FakeFetcher) -> None:
-        self._inner = inner
-        self.times: dict[str, list[float]] = {}
 
-    async def fetch(self, request: Request) -> Response:
-        host = request.url.split("/")[2]
-        self.times.setdefault(host, []).append(asyncio.get_running_loop().time())
-        return await self._inner.fetch(request)
-
-    async def close(self) -> None:
-        await self._inner.close()
-
-    def shortest_gap(self, host: str) -> float:
-        times = self.times[host]
-        return min(after - before for before, after in zip(times, times[1:], strict=False))
+async def timed_crawl(tmp_path: Path, web: Web, **fields: Any) -> HeldFetcher:
+    """Crawl by the machine's clock; answers who was asked when."""
+    polite = {"delay": GAP_S, **fields.pop("polite", {})}
+    rig = CrawlRig(tmp_path, web, make_job(polite=polite, **fields))
+    timed = HeldFetcher(rig.fetcher)
+    await rig.open(timed, SystemClock())
+    await rig.run()
+    await rig.close()
+    return timed
 
 
 async def test_a_redirect_within_a_host_waits_the_delay(tmp_path: Path, web: Web) -> None:
     web.moved(HOME, "/b")
-    web.html(f"{SITE}/b", "b")
-    rig = CrawlRig(tmp_path, web, make_job(polite={"delay": 0.05, "robots": False}))
-    timed = TimedFetcher(rig.fetcher)
-    await rig.open(timed)
-    await rig.visit(HOME)
-    await rig.close()
-    assert timed.shortest_gap("site.test") >= 0.05
+    web.html(f"{SITE}/b", "", "c")
+    web.html(f"{SITE}/c", "c")
+    timed = await timed_crawl(tmp_path, web)
+    assert len(timed.times["site.test"]) == 4
+    assert timed.shortest_gap("site.test") >= LEAST_GAP_S
 
 
 async def test_the_robots_txt_of_a_hops_host_and_its_page_keep_the_delay(
@@ -598,19 +611,9 @@ async def test_the_robots_txt_of_a_hops_host_and_its_page_keep_the_delay(
 ) -> None:
     web.moved(HOME, f"{OTHER}/here")
     web.html(f"{OTHER}/here", "here")
-    rig = CrawlRig(tmp_path, web, make_job(scope="any", polite={"delay": 0.05}))
-    timed = TimedFetcher(rig.fetcher)
-    await rig.open(timed)
-    await rig.commit(await rig.visit(HOME))
-    rig.clock.advance(0.05)
-    for _ in range(4):
-        for lease in await rig.claim():
-            rig.clock.advance(0.05)
-            await rig.commit(await rig.visitor.visit(lease))
-        rig.clock.advance(0.05)
-    await rig.close()
+    timed = await timed_crawl(tmp_path, web, scope="any")
     assert len(timed.times["other.test"]) == 2
-    assert timed.shortest_gap("other.test") >= 0.05
+    assert timed.shortest_gap("other.test") >= LEAST_GAP_S
 
 
 async def test_the_robots_txt_of_the_other_scheme_keeps_the_delay(tmp_path: Path, web: Web) -> None:
@@ -618,16 +621,39 @@ async def test_the_robots_txt_of_the_other_scheme_keeps_the_delay(tmp_path: Path
     web.robots("", "https://site.test")
     web.moved(HOME, secure)
     web.html(secure, "secure")
-    rig = CrawlRig(tmp_path, web, make_job(polite={"delay": 0.05}))
-    timed = TimedFetcher(rig.fetcher)
-    await rig.open(timed)
-    await rig.commit(await rig.visit(HOME))
-    rig.clock.advance(0.05)
-    timed.times.clear()
-    await rig.commit(await rig.visit())
+    timed = await timed_crawl(tmp_path, web)
+    assert len(timed.times["site.test"]) == 4
+    assert timed.shortest_gap("site.test") >= LEAST_GAP_S
+
+
+async def test_the_robots_txt_of_a_hops_host_is_not_asked_beside_another_request(
+    tmp_path: Path, web: Web
+) -> None:
+    web.moved(HOME, f"{OTHER}/here")
+    web.html(f"{OTHER}/here", "here")
+    web.html(f"{OTHER}/slow", "slow")
+    rig = CrawlRig(tmp_path, web, make_job(scope="any", entries=[f"{OTHER}/slow", HOME]))
+    held = HeldFetcher(rig.fetcher)
+    await rig.open(held)
+    await rig.offer(f"{OTHER}/slow")
+    held.hold(f"{OTHER}/robots.txt")
+    slow = asyncio.create_task(rig.visit())
+    await held.asked(f"{OTHER}/robots.txt")
+    home = asyncio.create_task(rig.visit(HOME))
+    held.hold(f"{OTHER}/slow")
+    held.let_go(f"{OTHER}/robots.txt")
+    await held.asked(f"{OTHER}/slow")
+    for _ in range(20):
+        await asyncio.sleep(0)
+    assert rig.asked_all.count(f"{OTHER}/robots.txt") == 1
+    assert f"{OTHER}/here" not in rig.asked
+    held.let_go(f"{OTHER}/slow")
+    await rig.commit(await slow)
+    await rig.claim()
+    visit = await home
+    assert visit.record is not None
+    assert visit.record.final_url == f"{OTHER}/here"
     await rig.close()
-    assert len(timed.times["site.test"]) >= 2
-    assert timed.shortest_gap("site.test") >= 0.05
 
 
 # Failures

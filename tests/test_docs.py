@@ -1,0 +1,300 @@
+"""The documents say what is so: their commands are run, their numbers and paths are looked up.
+
+The README speaks of https://example.com, which a test cannot reach. Its commands are run as they
+stand, but for that address, which becomes the home page of the demo web; the environment says
+where that web is (``SKITTER_HOSTS``, ``SKITTER_ALLOW_PRIVATE``) and that it needs no rest
+(``SKITTER_DELAY``). ``make run`` is run without setting up the environment again, the other
+targets of make are only looked at.
+"""
+
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from skitter.cli import report
+from skitter.crawl.engine import EngineOptions
+from skitter.crawl.visit import MAX_HOP_WAIT_MS
+from skitter.demo.child import DemoProcess
+from skitter.frontier.model import MAX_LOST
+from skitter.job.identity import derived_id
+from skitter.job.spec import DEFAULT_AGENT, Http, Polite, check_job
+from skitter.pipeline.record import PageRecord
+from skitter.politeness.pace import PaceOptions
+from skitter.types import Outcome
+from skitter.url.partition import SLOTS
+
+ROOT = Path(__file__).resolve().parent.parent
+README = ROOT / "README.md"
+ARCHITECTURE = ROOT / "docs" / "architecture.md"
+PAGES = [README, *sorted((ROOT / "docs").rglob("*.md")), *sorted((ROOT / "changes").glob("*.md"))]
+EXAMPLE = "https://example.com"
+CHANGING = frozenset({"job", "url", "final_url", "fetched_at", "elapsed_ms", "digest", "etag"})
+"""Fields of a record that a port or a clock decides."""
+
+
+def named(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+def blocks(path: Path, *kinds: str) -> list[str]:
+    """Return the fenced blocks of a page that are of one of ``kinds``."""
+    text = path.read_text(encoding="utf-8")
+    found = re.findall(r"^```(\w+)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    return [body for kind, body in found if kind in kinds]
+
+
+def commands() -> list[str]:
+    lines = "".join(blocks(README, "sh", "console")).splitlines()
+    return [line.removeprefix("$ ") for line in lines if line.strip()]
+
+
+def made_targets() -> list[str]:
+    """Return what the README has make do, except for ``make run``."""
+    words = [shlex.split(line) for line in commands() if line.startswith("make ")]
+    return [line[1] for line in words if line[1] != "run"]
+
+
+@dataclass
+class Reader:
+    """Someone who types what the README says."""
+
+    directory: Path
+    home: str
+    environment: dict[str, str]
+    ended: list[subprocess.CompletedProcess[str]] = field(default_factory=list)
+
+    def type(self, line: str) -> None:
+        self.run(["bash", "-c", f"set -euo pipefail; {line.replace(EXAMPLE, self.home)}"])
+
+    def make_run(self, arguments: str, **places: Path) -> None:
+        command = ["make", "--no-print-directory", "-C", str(ROOT), "-o", "install", "run"]
+        if arguments:
+            command.append(f"ARGS={arguments.replace(EXAMPLE, self.home)}")
+        self.run(command, {f"SKITTER_{name.upper()}": str(path) for name, path in places.items()})
+
+    def run(self, command: list[str], more: Mapping[str, str] | None = None) -> None:
+        self.ended.append(
+            subprocess.run(
+                command,
+                cwd=self.directory,
+                env={**self.environment, **(more or {})},
+                capture_output=True,
+                text=True,
+                timeout=120,
+                check=False,
+            )
+        )
+
+    def records(self, name: str) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in (self.directory / name).read_bytes().splitlines()]
+
+
+@pytest.fixture(scope="module")
+def reader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
+    """Type every command of the README that is not for make, in order, in one directory."""
+    directory = tmp_path_factory.mktemp("reader")
+    (directory / ".venv").symlink_to(sys.prefix)
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("SKITTER_", "MAKE", "MFLAGS"))
+    }
+    with DemoProcess(pages=200) as demo:
+        hosts = directory / "hosts"
+        hosts.write_text(demo.hosts)
+        home = demo.web.entry.rstrip("/")
+        environment = {
+            **kept,
+            "PATH": f"{sys.prefix}/bin:{os.environ['PATH']}",
+            "XDG_CONFIG_HOME": str(directory),
+            "SKITTER_HOSTS": str(hosts),
+            "SKITTER_ALLOW_PRIVATE": "true",
+            "SKITTER_DELAY": "0",
+        }
+        person = Reader(directory, home, environment)
+        for text in blocks(README, "toml"):
+            name = text.partition("\n")[0].removeprefix("# ")
+            (directory / name).write_text(text.replace(EXAMPLE, home))
+        for line in commands():
+            if not line.startswith("make "):
+                person.type(line)
+        yield person
+
+
+def test_every_command_of_the_readme_does_its_work(reader: Reader) -> None:
+    assert len(reader.ended) >= 10
+    for ended in reader.ended:
+        assert ended.returncode == 0, (ended.args, ended.stderr)
+
+
+def test_the_crawls_of_the_readme_bring_pages(reader: Reader) -> None:
+    for name in ("wide.jsonl", "example.jsonl", "stdin.jsonl"):
+        assert any(record["outcome"] == "ok" for record in reader.records(name)), name
+    assert len(reader.records("wide.jsonl")) == 50
+    assert {record["labels"]["desk"] for record in reader.records("example.jsonl")} == {"ports"}
+
+
+def test_the_record_in_the_readme_is_what_comes_out(reader: Reader) -> None:
+    [text] = blocks(README, "json")
+    shown = json.loads(text)
+    [first, *_] = reader.records("wide.jsonl")
+    assert list(shown) == list(first) == list(PageRecord.__struct_fields__)
+    assert {k: v for k, v in shown.items() if k not in CHANGING} == {
+        k: v for k, v in first.items() if k not in CHANGING
+    }
+    assert {k: type(v) for k, v in shown.items()} == {k: type(v) for k, v in first.items()}
+    assert shown["job"] == derived_id((shown["url"],))
+
+
+def test_the_readme_names_the_files_of_its_first_crawl() -> None:
+    job = derived_id((f"{EXAMPLE}/",))
+    text = README.read_text(encoding="utf-8")
+    assert f"`{job}.jsonl`" in text
+    assert f"`.skitter/{job}`" in text
+
+
+def test_make_run_crawls_the_demo_web_and_says_what_to_try_next(
+    reader: Reader, tmp_path: Path
+) -> None:
+    assert "make run" in commands()
+    assert "skitter demo" in planned("run")
+    person = Reader(tmp_path, reader.home, reader.environment)
+    person.make_run(f"demo --dir {tmp_path / 'demo'}")
+    [ended] = person.ended
+    assert ended.returncode == 0, ended.stderr
+    assert "Finished" in ended.stdout
+    assert str(tmp_path / "demo" / "pages.jsonl") in ended.stdout
+    assert "Try next" in ended.stdout
+
+
+def test_make_run_with_arguments_crawls_what_they_name(reader: Reader, tmp_path: Path) -> None:
+    [line] = [line for line in commands() if line.startswith("make run ")]
+    [arguments] = shlex.split(line)[2:]
+    person = Reader(tmp_path, reader.home, reader.environment)
+    person.make_run(
+        arguments.removeprefix("ARGS="), data=tmp_path / "state", out=tmp_path / "pages.jsonl"
+    )
+    [ended] = person.ended
+    assert ended.returncode == 0, ended.stderr
+    assert person.records("pages.jsonl")
+
+
+def planned(target: str) -> str:
+    """Return what make would do for a target."""
+    ended = subprocess.run(
+        ["make", "-n", "--no-print-directory", "-C", str(ROOT), "-o", "install", target],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return "" if "Nothing to be done" in ended.stdout else ended.stdout
+
+
+@pytest.mark.parametrize("target", sorted({*made_targets(), "docs", "check"}))
+def test_the_other_targets_of_make_do_something(target: str) -> None:
+    assert planned(target)
+
+
+def test_the_generated_pages_are_up_to_date() -> None:
+    ended = subprocess.run(
+        [sys.executable, str(ROOT / "scripts" / "make_docs.py"), "--check"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stderr
+
+
+@pytest.mark.parametrize("path", PAGES, ids=named)
+def test_links_between_the_pages_lead_somewhere(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    for target in re.findall(r"\]\(([^)#]+)[^)]*\)", text):
+        if "://" not in target:
+            assert (path.parent / target).exists(), target
+
+
+@pytest.mark.parametrize("path", PAGES, ids=named)
+def test_files_named_in_the_pages_exist(path: Path) -> None:
+    files = [
+        file.as_posix()
+        for top in ("src", "tests", "scripts")
+        for file in (ROOT / top).rglob("*.py")
+    ]
+    for named_file in re.findall(r"`([\w/]+\.py)`", path.read_text(encoding="utf-8")):
+        assert any(file.endswith(f"/{named_file}") for file in files), named_file
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [(path, text) for path in PAGES for text in blocks(path, "toml")],
+    ids=lambda value: named(value) if isinstance(value, Path) else "",
+)
+def test_job_files_in_the_pages_are_valid(path: Path, text: str) -> None:
+    assert check_job(tomllib.loads(text), named(path)).entries
+
+
+def test_the_readme_explains_every_outcome() -> None:
+    rows = re.findall(r"^\| `(\w+)` \|", README.read_text(encoding="utf-8"), re.MULTILINE)
+    assert set(rows) - {"outcome"} == set(Outcome)
+
+
+def test_the_exit_codes_of_the_readme_are_those_of_the_program() -> None:
+    section = README.read_text(encoding="utf-8").partition("## Exit codes")[2].partition("##")[0]
+    codes = [int(code) for code in re.findall(r"(?:^|· *\n?)(\d+) ", section, re.MULTILINE)]
+    assert codes == [
+        report.OK,
+        report.INTERNAL_ERROR,
+        report.BAD_INPUT,
+        report.ENVIRONMENT,
+        report.INTERRUPTED,
+    ]
+
+
+def stated() -> Iterator[tuple[Path, str]]:
+    """Yield sentences that hold numbers of the code, as the code has them."""
+    http, polite, engine = Http(), Polite(), EngineOptions()
+    mib = http.max_bytes // 1024**2
+    yield (
+        README,
+        (
+            f"A page may take {http.timeout:g} s, {mib} MiB, {http.max_redirects} redirects"
+            f" and {http.tries} tries."
+        ),
+    )
+    assert (polite.per_host, polite.delay) == (1, 1.0)
+    yield README, "A host gets one request at a time, one second apart"
+    yield README, f"(up to {PaceOptions().max_crawl_delay_s:g} s)"
+    yield README, f"The User-Agent is `{DEFAULT_AGENT}`."
+    assert engine.drain_s == 4
+    yield README, "for four seconds at most"
+    yield ARCHITECTURE, "requests in flight get four seconds"
+    yield ARCHITECTURE, f"is more than {engine.patience_s:g} s away"
+    yield ARCHITECTURE, f"one of {SLOTS:,} buckets"
+    assert (MAX_HOP_WAIT_MS, MAX_LOST) == (10_000, 3)
+    yield ARCHITECTURE, "more than ten seconds"
+    yield ARCHITECTURE, "after the third loss"
+
+
+@pytest.mark.parametrize(("path", "sentence"), list(stated()), ids=lambda value: str(value)[:40])
+def test_numbers_in_the_pages_are_those_of_the_code(path: Path, sentence: str) -> None:
+    assert sentence in " ".join(path.read_text(encoding="utf-8").split())
+
+
+def test_the_decisions_are_numbered_without_gaps_and_have_the_same_parts() -> None:
+    found = sorted((ROOT / "docs" / "decisions").glob("*.md"))
+    assert [int(path.name[:4]) for path in found] == list(range(1, len(found) + 1))
+    for path in found:
+        text = path.read_text(encoding="utf-8")
+        assert text.startswith(f"# {int(path.name[:4])}. ")
+        parts = re.findall(r"^\*\*(\w+)\.\*\*", text, re.MULTILINE)
+        assert parts == ["Context", "Decision", "Consequences", "Considered"], path.name
