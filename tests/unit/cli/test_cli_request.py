@@ -1,6 +1,5 @@
 """What a crawl command line asks for, and what is refused before anything is touched."""
 
-import io
 from pathlib import Path
 
 import pytest
@@ -59,11 +58,16 @@ def test_a_job_file_is_ruled_by_flags_and_rules_the_environment(
 
 
 def test_seeds_are_handed_over_as_a_stream(
-    crawl: FakeCrawl, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    crawl: FakeCrawl,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     lines = b"https://a.example\n" + b"bad\n" * 15 + b"https://b.example\n"
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(lines)))
-    assert crawl_on(Request(seeds="-", params={})) == OK
+    (tmp_path / "lines").write_bytes(lines)
+    with (tmp_path / "lines").open() as stdin:
+        monkeypatch.setattr("sys.stdin", stdin)
+        assert crawl_on(Request(seeds="-", params={})) == OK
     assert crawl.seeds == ["https://a.example/", "https://b.example/"]
     told = capsys.readouterr().err
     assert told.count("line skipped") == 10
