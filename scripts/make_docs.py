@@ -170,23 +170,7 @@ def _settings() -> list[str]:
 def job_page() -> str:
     """Return the reference of the job file."""
     schema = Job.model_json_schema()
-    lines = ["# The job file", "", MADE, ""]
-    lines += [
-        "`skitter crawl --job FILE` reads a job from a `.toml` or `.json` file with the keys below."
-        " Every key may be left out but the entries (or give them with `--seeds`). An unknown key"
-        " or a bad value is refused with a line that names it, and nothing is begun. Flags win over"
-        " the file.",
-        "",
-        "Regular expressions are RE2. They are searched for in the whole URL; `^` and `$` tie them"
-        " to its ends.",
-        "",
-        "A crawl that was begun goes on only as the same job: "
-        + ", ".join(f"`{key}`" for key in Job().identity())
-        + " must be what they were. Everything else may change between two runs.",
-        "",
-        "## Top level",
-        "",
-    ]
+    lines = ["# The job file", "", MADE, "", *_about_jobs(), "", "## Top level", ""]
     tables = {}
     rows = []
     for key, field in schema["properties"].items():
@@ -202,6 +186,22 @@ def job_page() -> str:
         lines += _table(("key", "value", "default", "meaning"), rows)
         lines += _long_lists(part)
     return _page([*lines, "", "## Example", "", "```toml", *EXAMPLE.strip().splitlines(), "```"])
+
+
+def _about_jobs() -> list[str]:
+    identity = ", ".join(f"`{key}`" for key in Job().identity())
+    return [
+        "`skitter crawl --job FILE` reads a job from a `.toml` or `.json` file with the keys below."
+        " Every key may be left out but the entries (or give them with `--seeds`). An unknown key"
+        " or a bad value is refused with a line that names it, and nothing is begun. Flags win over"
+        " the file.",
+        "",
+        "Regular expressions are RE2. They are searched for in the whole URL; `^` and `$` tie them"
+        " to its ends.",
+        "",
+        f"A crawl that was begun goes on only as the same job: {identity} must be what they were."
+        " Everything else may change between two runs.",
+    ]
 
 
 def _resolved(schema: Schema, field: Schema) -> Schema:

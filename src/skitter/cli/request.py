@@ -4,7 +4,7 @@ import logging
 import os
 import stat
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -111,9 +111,7 @@ def seed_urls(seeds: str | None, bad_lines: BadLines) -> Iterator[str] | None:
     if seeds is None:
         return None
     if seeds == STDIN:
-        # A reader of its own: a thread blocked in sys.stdin would abort the interpreter's exit.
-        stream = os.fdopen(os.dup(sys.stdin.fileno()), "rb")
-        return stream_seeds(stream, "standard input", bad_lines)
+        return _standard_input(bad_lines)
     return open_seeds(Path(seeds).expanduser(), bad_lines)
 
 
@@ -128,3 +126,9 @@ def _check_out(out: Path) -> None:
         writable = os.access(out, os.W_OK)
     if not writable:
         raise ConfigError(f"{out}: cannot be written; wanted a file for --out")
+
+
+def _standard_input(on_bad: Callable[[BadSeed], None]) -> Iterator[str]:
+    # A reader of its own: a thread blocked in sys.stdin would abort the interpreter's exit.
+    with os.fdopen(os.dup(sys.stdin.fileno()), "rb") as stream:
+        yield from stream_seeds(stream, "standard input", on_bad)
