@@ -1,5 +1,7 @@
 # install · run · test · check · bench · soak · docs. `make run ARGS="crawl https://example.com"` crawls that.
 ARGS ?= demo
+TEST_PACKAGES := openssl
+BENCH_PACKAGES := nginx-light wget2
 .PHONY: install run test check bench soak docs lock
 
 install:
@@ -8,13 +10,28 @@ install:
 run: install
 	@.venv/bin/skitter $(ARGS)
 
-test: install check
+test: check
+	@bash scripts/apt-install.sh $(TEST_PACKAGES)
 	.venv/bin/python -m pytest
 
 check: install
 	.venv/bin/ruff format --check
 	.venv/bin/ruff check
 	.venv/bin/mypy
+
+# Skitter beside Scrapy and wget2 on one web, then the memory of a worker with ten million URLs.
+bench: install
+	@bash scripts/apt-install.sh $(BENCH_PACKAGES)
+	.venv/bin/python -m bench
+	.venv/bin/python -m bench.memory
+
+# The fault and property tests for hours instead of minutes.
+soak: install
+	SKITTER_SOAK=1 .venv/bin/python -m pytest -m fault --timeout 0 tests/faults
+	SKITTER_SOAK=1 .venv/bin/python -m pytest --timeout 0 tests/contract/test_frontier_machine.py
+
+docs: install
+	.venv/bin/python scripts/make_docs.py
 
 lock:
 	bash scripts/lock.sh

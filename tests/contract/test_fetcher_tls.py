@@ -1,6 +1,5 @@
 """TLS: certificates are verified unless the operator's own context says otherwise."""
 
-import shutil
 import ssl
 import subprocess
 from collections.abc import AsyncIterator
@@ -17,8 +16,6 @@ from skitter.fetch.dns import Resolver
 from skitter.fetch.guard import AddressGuard
 from skitter.fetch.hosts import HostsTable
 from skitter.fetch.http import HttpFetcher, verified_tls
-
-pytestmark = pytest.mark.skipif(shutil.which("openssl") is None, reason="needs openssl")
 
 
 @dataclass(frozen=True)

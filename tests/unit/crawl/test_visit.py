@@ -9,6 +9,7 @@ import pytest
 from crawl_rig import HOME, SITE, CrawlRig, HeldFetcher, Web, by_url, make_job
 
 from skitter.clock import SystemClock
+from skitter.crawl import visit as visit_module
 from skitter.crawl.visit import MAX_HOP_WAIT_MS, ROBOTS_TRIES
 from skitter.errors import (
     AddressRefused,
@@ -16,11 +17,13 @@ from skitter.errors import (
     ConnectError,
     DnsError,
     ReadTimeout,
+    StoreUnavailable,
     TlsError,
 )
 from skitter.fetch.base import Response
 from skitter.frontier.model import MAX_LOST, Result, UrlState
 from skitter.job.spec import Job
+from skitter.parse.page import ParsedPage
 from skitter.testing.fake_fetcher import page
 from skitter.types import HostKey
 
@@ -629,31 +632,29 @@ async def test_the_robots_txt_of_the_other_scheme_keeps_the_delay(tmp_path: Path
 async def test_the_robots_txt_of_a_hops_host_is_not_asked_beside_another_request(
     tmp_path: Path, web: Web
 ) -> None:
-    web.moved(HOME, f"{OTHER}/here")
-    web.html(f"{OTHER}/here", "here")
+    secure = "https://other.test"
+    web.robots("", secure)
+    web.moved(HOME, f"{secure}/here")
+    web.html(f"{secure}/here", "here")
     web.html(f"{OTHER}/slow", "slow")
-    rig = CrawlRig(tmp_path, web, make_job(scope="any", entries=[f"{OTHER}/slow", HOME]))
+    rig = CrawlRig(tmp_path, web, make_job(scope="any"))
     held = HeldFetcher(rig.fetcher)
     await rig.open(held)
-    await rig.offer(f"{OTHER}/slow")
-    held.hold(f"{OTHER}/robots.txt")
-    slow = asyncio.create_task(rig.visit())
-    await held.asked(f"{OTHER}/robots.txt")
-    home = asyncio.create_task(rig.visit(HOME))
     held.hold(f"{OTHER}/slow")
-    held.let_go(f"{OTHER}/robots.txt")
+    slow = asyncio.create_task(rig.visit(f"{OTHER}/slow"))
     await held.asked(f"{OTHER}/slow")
-    for _ in range(20):
+    home = asyncio.create_task(rig.visit(HOME))
+    for _ in range(50):
         await asyncio.sleep(0)
-    assert rig.asked_all.count(f"{OTHER}/robots.txt") == 1
-    assert f"{OTHER}/here" not in rig.asked
+    beside = [url for url in rig.asked_all if url.startswith(secure)]
     held.let_go(f"{OTHER}/slow")
     await rig.commit(await slow)
     await rig.claim()
     visit = await home
-    assert visit.record is not None
-    assert visit.record.final_url == f"{OTHER}/here"
     await rig.close()
+    assert visit.record is not None
+    assert visit.record.final_url == f"{secure}/here"
+    assert beside == [], "asked while the host answered another request"
 
 
 # Failures
@@ -747,9 +748,7 @@ async def test_a_host_that_asks_for_weeks_is_given_up(web: Web, make_rig: MakeRi
     assert "Retry-After" in (visit.record.error or "")
 
 
-async def test_a_url_that_was_lost_too_often_is_buried_unasked(
-    web: Web, make_rig: MakeRig
-) -> None:
+async def test_a_url_that_was_lost_too_often_is_buried_unasked(web: Web, make_rig: MakeRig) -> None:
     web.html(HOME)
     rig = await make_rig()
     await rig.offer(HOME)
@@ -847,3 +846,73 @@ async def test_empty_bodies_are_not_duplicates_of_each_other(web: Web, make_rig:
     rig = await make_rig()
     records = await rig.crawl(f"{SITE}/a", f"{SITE}/b")
     assert [record["duplicate_of"] for record in records] == [None, None]
+
+
+# Faults of the program itself
+
+
+async def test_a_fault_of_our_own_ends_the_visit_and_not_the_crawl(
+    web: Web, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    web.html(HOME, "", "/a")
+    web.html(f"{SITE}/a", "poison")
+    rig = CrawlRig(tmp_path, web, make_job())
+    await rig.open(clock=SystemClock())
+    sound = visit_module.parse_page
+
+    def parse(body: bytes, *rest: Any, **named: Any) -> ParsedPage:
+        if b"poison" in body:
+            raise ValueError("the parser has a bug")
+        return sound(body, *rest, **named)
+
+    monkeypatch.setattr(visit_module, "parse_page", parse)
+    found = by_url(await rig.run())
+    await rig.close()
+    assert found[HOME]["outcome"] == "ok"
+    assert found[f"{SITE}/a"]["outcome"] == "failed"
+    assert "the parser has a bug" in found[f"{SITE}/a"]["error"]
+
+
+async def test_a_redirect_that_ends_by_a_fault_of_our_own_lets_its_target_go(
+    web: Web, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    web.moved(f"{SITE}/old", "/new")
+    web.html(f"{SITE}/new", "poison")
+    web.html(HOME, "", "/new")
+    rig = CrawlRig(tmp_path, web, make_job(polite={"robots": False}))
+    await rig.open(clock=SystemClock())
+    sound = visit_module.parse_page
+    faults = [ValueError("the parser has a bug")]
+
+    def parse(*arguments: Any, **named: Any) -> ParsedPage:
+        if faults:
+            raise faults.pop()
+        return sound(*arguments, **named)
+
+    monkeypatch.setattr(visit_module, "parse_page", parse)
+    found = by_url(await rig.run(f"{SITE}/old", HOME, concurrency=1))
+    await rig.close()
+    assert found[f"{SITE}/old"]["outcome"] == "failed"
+    settled = f"{SITE}/new" in {record["final_url"] for record in found.values()}
+    known = (await_state := found.get(f"{SITE}/new")) is not None
+    assert settled or known, await_state
+
+
+async def test_a_store_that_cannot_be_read_ends_the_crawl_and_buries_no_page(
+    web: Web, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    web.moved(HOME, "/new")
+    web.html(f"{SITE}/new", "new")
+    rig = CrawlRig(tmp_path, web, make_job(polite={"robots": False}))
+    await rig.open(clock=SystemClock())
+
+    async def seen(*_: object) -> list[bool]:
+        raise StoreUnavailable("the frontier's disk cannot be read: Input/output error")
+
+    monkeypatch.setattr(rig.frontier, "seen", seen)
+    with pytest.raises(ExceptionGroup) as caught:
+        await rig.run()
+    assert caught.group_contains(StoreUnavailable)
+    assert rig.sink.records == []
+    assert (await rig.look(HOME)).state is not UrlState.DEAD
+    await rig.close()
