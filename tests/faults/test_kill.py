@@ -1,5 +1,6 @@
 """kill -9 at random moments: nothing lost, no record twice, little fetched again."""
 
+import os
 import random
 import subprocess
 from collections import Counter
@@ -14,7 +15,9 @@ from skitter.demo.verify import record_problems
 
 pytestmark = pytest.mark.fault
 
-KILLS = 50
+SOAK = "SKITTER_SOAK" in os.environ
+KILLS = 1000 if SOAK else 50
+PAGES = 50_000 if SOAK else 2_500
 CONCURRENCY = 16
 UNSAFE = 64
 """Visits that may have ended without being acked when the process dies."""
@@ -38,14 +41,14 @@ def test_fifty_kills_over_one_crawl_lose_nothing_and_repeat_only_what_was_in_fli
     tmp_path: Path,
 ) -> None:
     rng = random.Random(20)
-    with DemoProcess(pages=2500, log=tmp_path / "hits") as demo:
+    with DemoProcess(pages=PAGES, log=tmp_path / "hits") as demo:
         pace = ["--delay", "0.06", "--per-host", "2", "--concurrency", str(CONCURRENCY)]
         run = demo_run(tmp_path, demo, *pace, "--timeout", "4")
         kills = 0
         while kills < KILLS and kill_at_random(run, rng):
             kills += 1
         assert kills == KILLS, "the crawl ended before it was killed often enough"
-        ended = summary(run.finish("--delay", "0", timeout=300))
+        ended = summary(run.finish("--delay", "0", timeout=3600 if SOAK else 300))
         hits = demo.hits()
         truth = ground_truth(demo.web, Plan(tries=4))
 

@@ -1,9 +1,9 @@
 """The black box remembers which page was being read when the process died, and how often."""
 
-import os
 import signal
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 from crawl_rig import fake_lease
@@ -102,8 +102,6 @@ def test_a_death_while_the_box_is_rewritten_leaves_the_old_one(tmp_path: Path) -
 
 @given(st.binary(max_size=64))
 def test_a_damaged_box_is_opened_all_the_same(content: bytes) -> None:
-    import tempfile
-
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "box"
         path.write_bytes(content)
@@ -112,4 +110,4 @@ def test_a_damaged_box_is_opened_all_the_same(content: bytes) -> None:
         box.note(fake_lease(fp=7))
         box.clear()
         box.close()
-        assert os.path.getsize(path) >= 12
+        assert path.stat().st_size >= 12

@@ -893,9 +893,8 @@ async def test_a_redirect_that_ends_by_a_fault_of_our_own_lets_its_target_go(
     found = by_url(await rig.run(f"{SITE}/old", HOME, concurrency=1))
     await rig.close()
     assert found[f"{SITE}/old"]["outcome"] == "failed"
-    settled = f"{SITE}/new" in {record["final_url"] for record in found.values()}
-    known = (await_state := found.get(f"{SITE}/new")) is not None
-    assert settled or known, await_state
+    # Either the redirect's record accounts for the target, or the link to it is followed.
+    assert f"{SITE}/new" in {record["final_url"] for record in found.values()}
 
 
 async def test_a_store_that_cannot_be_read_ends_the_crawl_and_buries_no_page(
