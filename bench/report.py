@@ -117,8 +117,8 @@ def faults(runs: Sequence[Run]) -> list[str]:
 
 def table(title: str, runs: Sequence[Run], names: Sequence[str], *, many: bool) -> Table:
     """Return one table of medians."""
-    heads = ("web", "pages/s", "CPU ms/page", "RSS MB", "missed", "twice", "forbidden", "records",
-             "× speed")  # fmt: skip
+    heads = ("web pages", "pages/s", "CPU ms/page", "RSS MB", "missed", "twice", "forbidden",
+             "records", "Skitter is")  # fmt: skip
     grid = Table(title=title, title_justify="left")
     grid.add_column("crawler")
     for head in heads:
@@ -136,7 +136,7 @@ def _cells(runs: Sequence[Run], name: str, *, many: bool) -> list[str]:
     worst = max(done, key=lambda run: run.requests.missed + run.requests.twice)
     quotient = None if name == "skitter" else ratio(runs, name, many=many)
     return [
-        f"{done[0].web_pages:,} pages",
+        f"{done[0].web_pages:,}",
         f"{median(run.pages_per_s for run in done):,.0f}",
         f"{median(run.cpu_ms_per_page for run in done):.2f}",
         f"{median(run.cost.peak_rss_mb for run in done):,.0f}",
@@ -144,7 +144,7 @@ def _cells(runs: Sequence[Run], name: str, *, many: bool) -> list[str]:
         str(worst.requests.twice),
         str(max(run.requests.forbidden for run in done)),
         _recorded(done),
-        f"skitter {quotient:.1f} ×" if quotient else "",
+        f"{quotient:.1f} × as fast" if quotient else "",
     ]
 
 

@@ -5,12 +5,14 @@ that slows down slows all of them down; the tables show medians.
 """
 
 import argparse
+import fcntl
 import json
 import os
 import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
+from typing import TextIO
 
 from rich.console import Console
 
@@ -29,9 +31,24 @@ _LAST_WORDS = 300
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the comparison; 1 when a bar is missed or a crawl of Skitter's was not exact."""
     options = _options(arguments)
+    OUT.mkdir(parents=True, exist_ok=True)
+    with (OUT / "lock").open("w") as lock:
+        _wait_for(lock)
+        return _compare(options)
+
+
+def _wait_for(lock: TextIO) -> None:
+    """Wait until no other comparison runs: two at once would measure each other."""
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        print("another comparison is running; waiting for it", file=sys.stderr)
+        fcntl.flock(lock, fcntl.LOCK_EX)
+
+
+def _compare(options: argparse.Namespace) -> int:
     console = Console(width=None if sys.stdout.isatty() else 110)
     chosen = [crawler for crawler in CRAWLERS if crawler.name in options.only]
-    OUT.mkdir(parents=True, exist_ok=True)
     need_packages(nginx="nginx-light", taskset="util-linux")
     for crawler in chosen:
         crawler.prepare()

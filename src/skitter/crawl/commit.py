@@ -103,7 +103,6 @@ class Committer:
             for url in visit.wider_scope:
                 marks[f"{self._scope_mark}{url}"] = b""
         await self._finish_ack()
-        # No await between holding links back and the ack, or a target could slip in unseen.
         for visit in batch:
             visit.links = self._with.reservations.pass_on(visit.links)
         acks = [_ack(visit, lines) for visit in batch]
@@ -117,6 +116,7 @@ class Committer:
             return
         await self._ack
         self._ack = None
+        self._with.reservations.arrived()
         done, self._acking = self._acking, []
         for visit in done:
             for hop in visit.hops:

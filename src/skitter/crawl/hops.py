@@ -14,26 +14,38 @@ class Reservations:
 
     def __init__(self) -> None:
         self._held: dict[Fingerprint, list[Link]] = {}
+        self._leaving: set[Fingerprint] = set()
+        """Links on their way into the queue: the store does not know them yet."""
 
     def reserve(self, fp: Fingerprint) -> bool:
-        """Take a target; False when another visit has it."""
-        if fp in self._held:
+        """Take a target; False when another visit has it or it is about to be queued."""
+        if fp in self._held or fp in self._leaving:
             return False
         self._held[fp] = []
         return True
 
     def pass_on(self, links: list[Link]) -> list[Link]:
-        """Return the links that may be queued; those to reserved targets are kept here."""
-        if not self._held:
-            return links
-        passed = []
-        for link in links:
-            held = self._held.get(link.fp)
-            if held is None:
-                passed.append(link)
-            elif not held:
-                held.append(link)
+        """Return the links that may be queued; those to reserved targets are kept here.
+
+        Call ``arrived`` when the store has them.
+        """
+        passed = links
+        if self._held:
+            passed = [link for link in links if not self._holds_back(link)]
+        self._leaving.update([link.fp for link in passed])
         return passed
+
+    def _holds_back(self, link: Link) -> bool:
+        held = self._held.get(link.fp)
+        if held is None:
+            return False
+        if not held:
+            held.append(link)
+        return True
+
+    def arrived(self) -> None:
+        """Take note that the store knows everything that was passed on."""
+        self._leaving.clear()
 
     def release(self, fp: Fingerprint) -> list[Link]:
         """Let a target go; answers the links that were held back."""

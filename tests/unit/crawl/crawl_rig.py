@@ -243,9 +243,9 @@ class CrawlRig:
 
     def engine(self, **options: Any) -> Engine:
         """Return an engine over these pieces; it needs the machine's clock to make progress."""
-        stats = CrawlStats()
+        self.stats = CrawlStats()
         chosen = EngineOptions(**{"concurrency": 4, **options})
-        engine = Engine(self.equipment, self.committer, stats=stats, options=chosen)
+        engine = Engine(self.equipment, self.committer, stats=self.stats, options=chosen)
         engine.seeded()
         self.visitor = Visitor(self.equipment, engine.free)
         return engine

@@ -1,0 +1,121 @@
+"""Entries and seeds: offered in batches, with back pressure, again and again without harm."""
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+from crawl_rig import HOME, SITE, CrawlRig, Web, make_job
+
+from skitter.crawl import seeding
+from skitter.errors import UrlError
+from skitter.frontier.model import UrlState
+from skitter.parse.page import ParsedPage
+
+
+@pytest.fixture
+async def rig(tmp_path: Path) -> AsyncIterator[CrawlRig]:
+    made = CrawlRig(tmp_path, Web(), make_job(limits={"queue": 10}, polite={"per_host": 100}))
+    await made.open()
+    yield made
+    await made.close()
+
+
+def urls(first: int, last: int) -> list[str]:
+    return [f"{SITE}/{n}" for n in range(first, last)]
+
+
+async def test_an_entry_is_queued_at_depth_zero_and_opens_its_host(rig: CrawlRig) -> None:
+    assert await rig.seeder.offer([HOME, "other.test/x"]) == 2
+    assert rig.judge.scope.contains("https://other.test/y")
+    assert not rig.judge.scope.contains("https://third.test/")
+    leases = await rig.claim(2)
+    assert {(lease.url, lease.depth) for lease in leases} == {
+        (HOME, 0),
+        ("https://other.test/x", 0),
+    }
+
+
+async def test_offering_again_changes_nothing(rig: CrawlRig) -> None:
+    await rig.seeder.offer([HOME, HOME])
+    assert await rig.seeder.offer([HOME]) == 0
+    assert (await rig.counts()).offered == 1
+
+
+async def test_offering_nothing_is_allowed(rig: CrawlRig) -> None:
+    assert await rig.seeder.offer([]) == 0
+
+
+async def test_a_new_host_makes_the_finder_forget(rig: CrawlRig) -> None:
+    page = ParsedPage(encoding="utf-8", hrefs=["http://late.test/a"])
+    await rig.seeder.offer([HOME])
+    assert rig.finder.links(page, HOME, 0) == []
+    await rig.seeder.offer(["http://late.test/"])
+    assert [link.url for link in rig.finder.links(page, HOME, 0)] == ["http://late.test/a"]
+
+
+async def test_a_url_nobody_can_fetch_is_an_error_that_names_it(rig: CrawlRig) -> None:
+    with pytest.raises(UrlError, match="gopher"):
+        await rig.seeder.offer(["gopher://old.test/"])
+
+
+async def test_a_stream_is_offered_in_batches_and_each_is_announced(
+    rig: CrawlRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(seeding, "BATCH", 2)
+    announced: list[int] = []
+    offered = 0
+
+    def note() -> None:
+        nonlocal offered
+        offered += 1
+        announced.append(offered)
+
+    await rig.seeder.stream(iter(urls(0, 5)), note)
+    assert announced == [1, 2, 3]
+    assert (await rig.counts()).queued == 5
+
+
+async def test_a_stream_waits_while_the_queue_is_full(
+    rig: CrawlRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(seeding, "BATCH", 5)
+    monkeypatch.setattr(seeding, "FULL_POLL_S", 0.0)
+    taken: list[str] = []
+
+    def seeds() -> Iterator[str]:
+        for url in urls(0, 30):
+            taken.append(url)
+            yield url
+
+    streaming = asyncio.create_task(rig.seeder.stream(seeds(), lambda: None))
+    async with asyncio.timeout(20):
+        while len(taken) < 15:
+            await asyncio.sleep(0)
+        for _ in range(20):
+            await asyncio.sleep(0)
+        assert (await rig.counts()).queued == 10
+        assert len(taken) == 15, "one batch beyond the bound is read, no more"
+        while not streaming.done():
+            await rig.claim(5)
+            await asyncio.sleep(0)
+    await streaming
+    counts = await rig.counts()
+    assert counts.queued + counts.leased == 30
+
+
+async def test_a_pipe_that_is_slow_does_not_hold_up_the_loop(rig: CrawlRig) -> None:
+    written = threading.Event()
+
+    def pipe() -> Iterator[str]:
+        assert written.wait(20)
+        yield HOME
+
+    streaming = asyncio.create_task(rig.seeder.stream(pipe(), lambda: None))
+    for _ in range(20):
+        await asyncio.sleep(0)
+    assert not streaming.done()
+    written.set()
+    await streaming
+    assert (await rig.look(HOME)).state is UrlState.QUEUED
