@@ -27,8 +27,8 @@ bench: install
 
 # The fault and property tests for hours instead of minutes.
 soak: install
-	SKITTER_SOAK=1 .venv/bin/python -m pytest -m fault --timeout 0 tests/faults
-	SKITTER_SOAK=1 .venv/bin/python -m pytest --timeout 0 tests/contract/test_frontier_machine.py
+	SOAK=1 .venv/bin/python -m pytest -m fault --timeout 0 tests/faults
+	SOAK=1 .venv/bin/python -m pytest --timeout 0 tests/contract/test_frontier_machine.py
 
 docs: install
 	.venv/bin/python scripts/make_docs.py

@@ -118,7 +118,7 @@ def faults(runs: Sequence[Run]) -> list[str]:
 def table(title: str, runs: Sequence[Run], names: Sequence[str], *, many: bool) -> Table:
     """Return one table of medians."""
     heads = ("web pages", "pages/s", "CPU ms/page", "RSS MB", "missed", "twice", "forbidden",
-             "records", "Skitter is")  # fmt: skip
+             "records", "Skitter")  # fmt: skip
     grid = Table(title=title, title_justify="left")
     grid.add_column("crawler")
     for head in heads:
@@ -144,7 +144,7 @@ def _cells(runs: Sequence[Run], name: str, *, many: bool) -> list[str]:
         str(worst.requests.twice),
         str(max(run.requests.forbidden for run in done)),
         _recorded(done),
-        f"{quotient:.1f} × as fast" if quotient else "",
+        f"{quotient:.2f} ×" if quotient else "",
     ]
 
 

@@ -25,6 +25,7 @@ from bench.render import Manifest, rendered
 from bench.report import Run, as_json, bars, faults, show
 
 MANY_HOSTS = 100
+FULL_PAGES = 20_000
 _LAST_WORDS = 300
 
 
@@ -64,6 +65,10 @@ def _compare(options: argparse.Namespace) -> int:
                 run = _one(crawler, hosts, number, options, cores)
                 runs.append(run)
                 _tell(console, run)
+    if options.pages < FULL_PAGES:
+        console.print(
+            f"The bars are meant for {FULL_PAGES:,} pages: start-up weighs more on fewer."
+        )
     show(console, runs, [crawler.name for crawler in chosen], options.rounds)
     for crawler in chosen:
         console.print(f"{crawler.name}: {crawler.note}", style="dim", highlight=False)
@@ -77,7 +82,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("--only", nargs="+", choices=names, default=names, help="these crawlers")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--pages", type=int, default=20_000, help="size of the web")
+    parser.add_argument("--pages", type=int, default=FULL_PAGES, help="size of the web")
     parser.add_argument(
         "--hosts", nargs="+", type=int, choices=(1, MANY_HOSTS), default=[1, MANY_HOSTS]
     )

@@ -19,9 +19,7 @@ SkitterError
 │   ├─ BodyTooLarge
 │   ├─ DecodingError
 │   ├─ TypeRefused
-│   ├─ TooManyRedirects
-│   └─ HostDead
-├─ ParseError
+│   └─ TooManyRedirects
 ├─ FrontierError
 │   ├─ Fenced
 │   ├─ DataDirError
@@ -151,16 +149,6 @@ class TooManyRedirects(FetchError):
     """The redirect chain passed the cap or met itself."""
 
     retryable = False
-
-
-class HostDead(FetchError):
-    """The host failed so often of late that it is skipped for a while."""
-
-    host_fault = True
-
-
-class ParseError(SkitterError):
-    """A document could not be read."""
 
 
 class FrontierError(SkitterError):

@@ -51,7 +51,7 @@ from skitter.types import HostKey, JobNumber, PageClass
 
 T = TypeVar("T")
 
-SOAK = os.environ.get("SKITTER_SOAK") == "1"
+SOAK = os.environ.get("SOAK") == "1"
 HISTORIES = settings(
     max_examples=3_000 if SOAK else 80,
     stateful_step_count=120 if SOAK else 40,

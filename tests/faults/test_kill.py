@@ -15,7 +15,7 @@ from skitter.demo.verify import record_problems
 
 pytestmark = pytest.mark.fault
 
-SOAK = "SKITTER_SOAK" in os.environ
+SOAK = "SOAK" in os.environ
 KILLS = 1000 if SOAK else 50
 PAGES = 50_000 if SOAK else 2_500
 CONCURRENCY = 16

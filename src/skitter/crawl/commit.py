@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 from skitter.crawl.equipment import Equipment
 from skitter.crawl.summary import Totals
-from skitter.crawl.visit import Visit
+from skitter.crawl.trip import Visit
 from skitter.frontier.model import Ack, Receipt
 from skitter.pipeline.base import Sink
 from skitter.pipeline.record import encode_line

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from skitter.crawl.commit import Committer
 from skitter.crawl.equipment import Equipment
 from skitter.crawl.load import next_limit, read_load
-from skitter.crawl.visit import Visit, Visitor
+from skitter.crawl.trip import Visit
+from skitter.crawl.visit import Visitor
 from skitter.frontier.model import LEASE_MS, Freed, Grant, Lease, Result
 from skitter.observability.stats import CrawlStats
 
@@ -108,6 +109,9 @@ class Engine:
         except* asyncio.CancelledError:
             pass
         await self._committer.flush()
+        # A back-off learned while draining must hold in the next run too.
+        freed, self._freed = self._freed, []
+        await self._frontier.claim(grants, 0, freed=freed)
 
     async def _claim_loop(self, grants: Sequence[Grant]) -> None:
         while not self._stopping.is_set():
@@ -184,8 +188,6 @@ class Engine:
             self._active += 1
             try:
                 visit = await visitor.visit(lease)
-            except Exception as error:  # noqa: BLE001  one page must not end the crawl
-                visit = visitor.broken(lease, error)
             finally:
                 self._active -= 1
             await self._committer.add(visit)

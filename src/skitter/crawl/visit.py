@@ -7,12 +7,10 @@ committer. A response frees its host at once; the ack follows when the record is
 import asyncio
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
-
-from xxhash import xxh3_128_digest
 
 from skitter.crawl.equipment import Equipment
+from skitter.crawl.records import begin_record, describe, lead_to, take_headers
+from skitter.crawl.trip import Ended, Trip, Visit
 from skitter.errors import (
     AddressRefused,
     FetchError,
@@ -22,16 +20,14 @@ from skitter.errors import (
 )
 from skitter.fetch.base import Request, Response
 from skitter.fetch.redirects import BadRedirect, Follow, next_hop
-from skitter.frontier.model import MAX_LOST, Freed, Hop, Lease, Link, Result
+from skitter.frontier.model import MAX_LOST, Freed, Hop, Lease, Result
 from skitter.parse.document import parse_page
 from skitter.parse.follow import FollowOptions
-from skitter.parse.page import ParsedPage
-from skitter.pipeline.record import PageRecord
 from skitter.politeness.decision import Code, Decision
 from skitter.politeness.directives import robots_directives
 from skitter.politeness.pace import Verdict
 from skitter.politeness.retry import RetryPolicy
-from skitter.types import Fingerprint, HostKey, Outcome, PageClass
+from skitter.types import Outcome
 from skitter.url.normalise import NormalUrl
 
 log = logging.getLogger(__name__)
@@ -40,45 +36,6 @@ MAX_HOP_WAIT_MS = 10_000
 """A redirect to a host that is busy longer than this waits in the queue, not in a worker."""
 RETRYABLE_STATUSES = frozenset({408, 425, 429, 500, 502, 503, 504})
 ROBOTS_TRIES = 3
-
-
-@dataclass(slots=True, kw_only=True)
-class Visit:
-    """What one lease brought."""
-
-    lease: Lease
-    result: Result
-    at_ms: int | None = None
-    reason: str = ""
-    """Kind of failure or refusal, for counting; "" when all went well."""
-    record: PageRecord | None = None
-    """None when the visit has not ended: the URL is tried again."""
-    links: list[Link] = field(default_factory=list)
-    hops: list[Hop] = field(default_factory=list)
-    digest: bytes = b""
-    wider_scope: list[str] = field(default_factory=list)
-    """URLs an entry redirected to, outside the scope until then."""
-
-
-class _Ended(Exception):
-    """Carries the visit out of the hop loop; caught in ``Visitor.visit`` alone."""
-
-    def __init__(self, visit: Visit) -> None:
-        super().__init__()
-        self.visit = visit
-
-
-@dataclass(slots=True, eq=False)
-class _Trip:
-    """A visit under way."""
-
-    lease: Lease
-    url: str
-    host: HostKey
-    chain: list[str] = field(default_factory=list)
-    hops: list[Hop] = field(default_factory=list)
-    seen: set[Fingerprint] = field(default_factory=set)
-    wider_scope: list[str] = field(default_factory=list)
 
 
 class Visitor:
@@ -95,7 +52,7 @@ class Visitor:
 
     async def visit(self, lease: Lease) -> Visit:
         """Bring one URL as far as it goes now."""
-        trip = _Trip(lease, lease.url, lease.host, seen={lease.fp})
+        trip = Trip(lease, lease.url, lease.host, seen={lease.fp})
         try:
             lost = lease.lost + self._with.blackbox.losses(lease)
             if lost >= MAX_LOST:
@@ -103,19 +60,19 @@ class Visitor:
                 return self._end(trip, Outcome.FAILED, why, reason="poison")
             response = await self._fetch_through(trip)
             return self._read(trip, response)
-        except _Ended as ended:
+        except Ended as ended:
             return ended.visit
         except FetchError as error:
             return self._failed(trip, error)
+        except Exception as error:  # noqa: BLE001  one page must not end the crawl
+            return self._broken(trip, error)
 
-    def broken(self, lease: Lease, error: Exception) -> Visit:
-        """End a visit that met a fault of this program's own; the crawl goes on."""
-        log.error("visiting %s failed", lease.url, exc_info=error)
-        trip = _Trip(lease, lease.url, lease.host)
+    def _broken(self, trip: Trip, error: Exception) -> Visit:
+        log.error("visiting %s failed", trip.url, exc_info=error)
         why = f"internal error: {type(error).__name__}: {error}"
         return self._end(trip, Outcome.FAILED, why, reason="internal error")
 
-    async def _fetch_through(self, trip: _Trip) -> Response:
+    async def _fetch_through(self, trip: Trip) -> Response:
         """Fetch, following redirects, each hop judged on its own."""
         await self._robots_allow(trip)
         while True:
@@ -125,14 +82,14 @@ class Visitor:
                     await self._follow(trip, target, response, verdict)
                 case BadRedirect(why):
                     self._let_go(trip, verdict)
-                    raise _Ended(
+                    raise Ended(
                         self._end(trip, Outcome.FAILED, why, response=response, reason="redirect")
                     )
                 case _:
                     self._let_go(trip, verdict)
                     return response
 
-    async def _request(self, trip: _Trip) -> tuple[Response, Verdict]:
+    async def _request(self, trip: Trip) -> tuple[Response, Verdict]:
         equipment = self._with
         try:
             request = Request(
@@ -147,17 +104,17 @@ class Visitor:
         verdict = equipment.manners.answered(trip.host, response)
         if response.status in RETRYABLE_STATUSES:
             self._let_go(trip, verdict)
-            raise _Ended(self._put_off(trip, response, verdict))
+            raise Ended(self._put_off(trip, response, verdict))
         return response, verdict
 
-    def _let_go(self, trip: _Trip, verdict: Verdict) -> None:
+    def _let_go(self, trip: Trip, verdict: Verdict) -> None:
         rest_ms = verdict.next_allowed_ms
         # Without a delay the gate needs no time of its own: it is open.
         if not verdict.delay_ms and rest_ms <= self._with.clock.now_ms():
             rest_ms = 0
         self._free(Freed(trip.lease.id, trip.host, verdict.delay_ms, rest_ms))
 
-    async def _robots_allow(self, trip: _Trip) -> None:
+    async def _robots_allow(self, trip: Trip) -> None:
         """Ask the site's rules about the URL at hand; ends the visit when they forbid it."""
         manners = self._with.manners
         if not manners.obeys_robots:
@@ -168,25 +125,27 @@ class Visitor:
             robots = await manners.ask_robots(trip.url)
         if robots.decide(trip.url).allowed:
             if asked:
-                self._after_robots_request(trip)
+                await self._after_robots_request(trip)
             return
         decision = robots.judge(trip.url)
         if decision.code is Code.ROBOTS_UNAVAILABLE and trip.lease.attempts + 1 < ROBOTS_TRIES:
-            raise _Ended(self._later(trip, Result.RETRY, robots.expires_at_ms, decision.code))
+            raise Ended(self._later(trip, Result.RETRY, robots.expires_at_ms, decision.code))
         if robots.unavailable and robots.status is None:
             why = f"robots.txt could not be read: {robots.error}"
-            raise _Ended(self._end(trip, Outcome.FAILED, why, reason=decision.code))
-        raise _Ended(self._refused(trip, decision))
+            raise Ended(self._end(trip, Outcome.FAILED, why, reason=decision.code))
+        raise Ended(self._refused(trip, decision))
 
-    def _after_robots_request(self, trip: _Trip) -> None:
-        """Let the delay pass after the request for robots.txt, in the queue, not in a worker."""
+    async def _after_robots_request(self, trip: Trip) -> None:
+        """Let the delay pass after the request for robots.txt, in the queue where that is due."""
         manners = self._with.manners
         delay_ms = manners.pace(trip.host).effective_delay_ms(manners.crawl_delay(trip.url))
-        if delay_ms and not trip.chain:
+        if trip.chain and delay_ms <= MAX_HOP_WAIT_MS:
+            await asyncio.sleep(delay_ms / 1000)
+        elif delay_ms:
             self._free(Freed(trip.lease.id, trip.host, delay_ms))
-            raise _Ended(self._later(trip, Result.DEFER, None, ""))
+            raise Ended(self._later(trip, Result.DEFER, None, ""))
 
-    async def _follow(self, trip: _Trip, target: str, response: Response, verdict: Verdict) -> None:
+    async def _follow(self, trip: Trip, target: str, response: Response, verdict: Verdict) -> None:
         """Move the trip to a redirect's target, or end it there."""
         trip.chain.append(trip.url)
         try:
@@ -195,10 +154,10 @@ class Visitor:
             await self._settle_hop(trip, normal, response)
         except UrlError as error:
             self._let_go(trip, verdict)
-            raise _Ended(
+            raise Ended(
                 self._end(trip, Outcome.FAILED, str(error), response=response, reason="redirect")
             ) from error
-        except (_Ended, FetchError):
+        except (Ended, FetchError):
             self._let_go(trip, verdict)
             raise
         if normal.host == trip.host:
@@ -208,10 +167,10 @@ class Visitor:
             return
         self._let_go(trip, verdict)
         trip.url, trip.host = normal.url, normal.host
-        await self._robots_allow(trip)
         await self._enter(trip)
+        await self._robots_allow(trip)
 
-    def _judge_hop(self, trip: _Trip, normal: NormalUrl) -> None:
+    def _judge_hop(self, trip: Trip, normal: NormalUrl) -> None:
         if normal.fp in trip.seen:
             raise TooManyRedirects(trip.lease.url, f"redirects in a circle at {normal.url}")
         limit = self._with.job.http.max_redirects
@@ -226,9 +185,11 @@ class Visitor:
             trip.wider_scope.append(normal.url)
             return
         sentence = f"redirects to {normal.url}: {decision.sentence}"
-        raise _Ended(self._refused(trip, Decision.refuse(decision.code, sentence)))
+        visit = self._refused(trip, Decision.refuse(decision.code, sentence))
+        lead_to(visit, trip, normal)
+        raise Ended(visit)
 
-    async def _settle_hop(self, trip: _Trip, normal: NormalUrl, response: Response) -> None:
+    async def _settle_hop(self, trip: Trip, normal: NormalUrl, response: Response) -> None:
         """Make the target this visit's own, or end as a duplicate of a known URL."""
         equipment = self._with
         trip.seen.add(normal.fp)
@@ -239,11 +200,10 @@ class Visitor:
                 return
             trip.hops.append(Hop(normal.fp, normal.host))
         visit = self._end(trip, Outcome.DUPLICATE, None, response=response)
-        assert visit.record is not None
-        visit.record.final_url = visit.record.duplicate_of = normal.url
-        raise _Ended(visit)
+        lead_to(visit, trip, normal).duplicate_of = normal.url
+        raise Ended(visit)
 
-    async def _enter(self, trip: _Trip) -> None:
+    async def _enter(self, trip: Trip) -> None:
         """Wait for the target host's gate; a hop is a request like any other."""
         equipment = self._with
         while True:
@@ -252,10 +212,10 @@ class Visitor:
                 return
             if wait_ms > MAX_HOP_WAIT_MS:
                 at_ms = equipment.clock.now_ms() + wait_ms
-                raise _Ended(self._later(trip, Result.DEFER, at_ms, "hop"))
+                raise Ended(self._later(trip, Result.DEFER, at_ms, "hop"))
             await asyncio.sleep(wait_ms / 1000)
 
-    def _read(self, trip: _Trip, response: Response) -> Visit:
+    def _read(self, trip: Trip, response: Response) -> Visit:
         """Turn the final response into a record and links."""
         if not 200 <= response.status < 300:
             return self._end(
@@ -267,8 +227,10 @@ class Visitor:
             )
         equipment = self._with
         equipment.blackbox.note(trip.lease)
-        page = parse_page(response.body, response.content_type, trip.url, follow=self._follows)
-        equipment.blackbox.clear()
+        try:
+            page = parse_page(response.body, response.content_type, trip.url, follow=self._follows)
+        finally:
+            equipment.blackbox.clear()
         directives = robots_directives(
             page.robots if equipment.manners.obeys_robots else (),
             response.headers.get("x-robots-tag") if equipment.manners.obeys_robots else None,
@@ -277,7 +239,7 @@ class Visitor:
         outcome = Outcome.NOINDEX if directives.noindex else Outcome.OK
         visit = self._end(trip, outcome, None, response=response)
         assert visit.record is not None
-        visit.digest = _describe(visit.record, page, response, noindex=directives.noindex)
+        visit.digest = describe(visit.record, page, response, noindex=directives.noindex)
         if trip.wider_scope:
             visit.wider_scope = trip.wider_scope
             self._widen(trip.wider_scope)
@@ -290,7 +252,7 @@ class Visitor:
             if self._with.judge.scope.add(url):
                 self._with.finder.forget()
 
-    def _put_off(self, trip: _Trip, response: Response, verdict: Verdict) -> Visit:
+    def _put_off(self, trip: Trip, response: Response, verdict: Verdict) -> Visit:
         """Try again later, unless the tries are used up or the site asks for too long a wait."""
         at_ms = self._next_try_ms(trip)
         if at_ms is None or verdict.give_up:
@@ -300,7 +262,7 @@ class Visitor:
         at_ms = max(at_ms, verdict.retry_at_ms or 0)
         return self._later(trip, Result.RETRY, at_ms, f"status {response.status}")
 
-    def _failed(self, trip: _Trip, error: FetchError) -> Visit:
+    def _failed(self, trip: Trip, error: FetchError) -> Visit:
         reason = type(error).__name__
         if isinstance(error, TypeRefused):
             visit = self._end(trip, Outcome.SKIPPED, error.why, reason=reason)
@@ -314,24 +276,24 @@ class Visitor:
             return self._end(trip, Outcome.FAILED, error.why, reason=reason)
         return self._later(trip, Result.RETRY, at_ms, reason)
 
-    def _next_try_ms(self, trip: _Trip) -> int | None:
+    def _next_try_ms(self, trip: Trip) -> int | None:
         equipment = self._with
         done = trip.lease.attempts + 1
         return self._retry.next_try_ms(done, equipment.clock.now_ms(), equipment.rng)
 
-    def _later(self, trip: _Trip, result: Result, at_ms: int | None, reason: str) -> Visit:
+    def _later(self, trip: Trip, result: Result, at_ms: int | None, reason: str) -> Visit:
         """Leave the URL for another time; what was held back for its target goes on its way."""
         visit = Visit(lease=trip.lease, result=result, at_ms=at_ms, reason=reason)
         for hop in trip.hops:
             visit.links += self._with.reservations.release(hop.fp)
         return visit
 
-    def _refused(self, trip: _Trip, decision: Decision) -> Visit:
+    def _refused(self, trip: Trip, decision: Decision) -> Visit:
         return self._end(trip, Outcome.REFUSED, decision.sentence, reason=decision.code)
 
     def _end(
         self,
-        trip: _Trip,
+        trip: Trip,
         outcome: Outcome,
         error: str | None,
         *,
@@ -340,9 +302,9 @@ class Visitor:
     ) -> Visit:
         """End the visit with its record."""
         kept = outcome in (Outcome.OK, Outcome.NOINDEX, Outcome.DUPLICATE, Outcome.SKIPPED)
-        record = self._record(trip, outcome, error)
+        record = begin_record(trip, self._with.job, outcome, error, self._with.clock.now_ms())
         if response is not None:
-            _take_headers(record, response)
+            take_headers(record, response)
         return Visit(
             lease=trip.lease,
             result=Result.DONE if kept else Result.DEAD,
@@ -350,48 +312,3 @@ class Visitor:
             record=record,
             hops=trip.hops,
         )
-
-    def _record(self, trip: _Trip, outcome: Outcome, error: str | None) -> PageRecord:
-        lease, job = trip.lease, self._with.job
-        now = datetime.fromtimestamp(self._with.clock.now_ms() / 1000, UTC)
-        return PageRecord(
-            job=job.id,
-            url=lease.url,
-            final_url=trip.url,
-            redirects=trip.chain,
-            outcome=outcome,
-            error=error,
-            depth=lease.depth,
-            page_class="nav" if lease.page_class is PageClass.NAV else "data",
-            referrer=lease.referrer or None,
-            fetched_at=now.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
-            visit=lease.visit,
-            labels=job.labels,
-        )
-
-
-def _take_headers(record: PageRecord, response: Response) -> None:
-    headers = response.headers
-    record.status = response.status
-    record.elapsed_ms = response.elapsed_ms
-    record.content_type = response.content_type
-    record.bytes = len(response.body)
-    record.etag = headers.get("etag")
-    record.last_modified = headers.get("last-modified")
-    record.truncated = response.truncated
-
-
-def _describe(record: PageRecord, page: ParsedPage, response: Response, *, noindex: bool) -> bytes:
-    """Fill in what the page says of itself; answers the digest of its body, if it has one."""
-    record.encoding = page.encoding
-    record.n_links = page.n_links
-    record.language = page.language
-    record.truncated = record.truncated or page.cut
-    digest = xxh3_128_digest(response.body)
-    record.digest = digest.hex()
-    if not noindex:
-        record.title = page.title
-        record.description = page.description
-        record.image = page.image
-        record.canonical = page.canonical
-    return digest if response.body else b""

@@ -121,8 +121,12 @@ class Http(_Part):
     first_byte_timeout: TimeoutS = Field(
         default=20.0, description="Seconds until the answer begins."
     )
-    max_bytes: Size = Field(default=32 * 1024 * 1024, description="Body cap, packed and unpacked.")
-    max_header_bytes: Size = Field(default=64 * 1024, description="Response header cap.")
+    max_bytes: Size = Field(
+        default=32 * 1024 * 1024, description="Bytes of a body at most, packed and unpacked."
+    )
+    max_header_bytes: Size = Field(
+        default=64 * 1024, description="Bytes of response headers at most."
+    )
     max_redirects: Annotated[int, Field(ge=0, le=100)] = Field(
         default=10, description="Redirects followed from one URL."
     )

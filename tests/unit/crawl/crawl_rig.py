@@ -22,7 +22,8 @@ from skitter.crawl.judge import Judge
 from skitter.crawl.manners import Manners
 from skitter.crawl.seeding import Seeder
 from skitter.crawl.summary import Totals
-from skitter.crawl.visit import Visit, Visitor
+from skitter.crawl.trip import Visit
+from skitter.crawl.visit import Visitor
 from skitter.errors import FetchError, SinkError
 from skitter.fetch.base import Fetcher, Request, Response
 from skitter.frontier.embedded.frontier import EmbeddedFrontier

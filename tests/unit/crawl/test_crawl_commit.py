@@ -10,7 +10,7 @@ from crawl_rig import HOME, SITE, CrawlRig, MemorySink, Web, by_url, make_job
 
 from skitter.crawl.commit import BATCH, MAX_WAITING, Committer, scope_mark, totals_mark
 from skitter.crawl.summary import Totals
-from skitter.crawl.visit import Visit
+from skitter.crawl.trip import Visit
 from skitter.errors import SinkError, StoreUnavailable
 from skitter.frontier.embedded.frontier import EmbeddedFrontier
 from skitter.frontier.model import Ack, Receipt, UrlState
@@ -185,9 +185,7 @@ async def test_workers_wait_while_too_many_visits_are_unsafe(rig: CrawlRig) -> N
 # Failures
 
 
-async def test_a_sink_that_cannot_be_written_stops_the_ack(
-    rig: CrawlRig, journal: Journal
-) -> None:
+async def test_a_sink_that_cannot_be_written_stops_the_ack(rig: CrawlRig, journal: Journal) -> None:
     rig.sink.broken = True
     with pytest.raises(SinkError):
         await rig.commit(*await visits(rig, 0, 2))

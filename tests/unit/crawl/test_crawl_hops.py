@@ -41,37 +41,74 @@ def test_releasing_what_nobody_reserved_gives_nothing() -> None:
     assert Reservations().release(Fingerprint(9)) == []
 
 
+def test_a_link_on_its_way_into_the_queue_is_no_target_until_it_has_arrived() -> None:
+    held = Reservations()
+    held.pass_on([link(1), link(2)])
+    assert not held.reserve(Fingerprint(1))
+    assert held.reserve(Fingerprint(3))
+    held.arrived()
+    assert held.reserve(Fingerprint(1))
+
+
+def test_a_link_that_is_held_back_is_not_on_its_way() -> None:
+    held = Reservations()
+    held.reserve(Fingerprint(1))
+    held.pass_on([link(1)])
+    held.release(Fingerprint(1))
+    assert held.reserve(Fingerprint(1))
+
+
 FPS = st.integers(min_value=1, max_value=4)
 STEPS = st.lists(
     st.one_of(
         st.tuples(st.just("reserve"), FPS),
         st.tuples(st.just("release"), FPS),
         st.tuples(st.just("pass"), st.lists(FPS, max_size=4)),
+        st.tuples(st.just("arrived"), st.just(0)),
     ),
     max_size=20,
 )
+
+
+class Model:
+    """The same in plain sets."""
+
+    def __init__(self) -> None:
+        self.reserved: set[int] = set()
+        self.waits: set[int] = set()
+        self.leaving: set[int] = set()
+
+    def step(self, real: Reservations, verb: str, what: int | list[int]) -> set[int]:
+        """Do one step on both; answers what came out of it."""
+        if isinstance(what, list):
+            passed = {found.fp for found in real.pass_on([link(fp) for fp in what])}
+            assert passed == set(what) - self.reserved
+            self.waits |= set(what) & self.reserved
+            self.leaving |= passed
+            return set(passed)
+        if verb == "arrived":
+            real.arrived()
+            self.leaving.clear()
+        elif verb == "reserve":
+            free = what not in self.reserved | self.leaving
+            assert real.reserve(Fingerprint(what)) == free
+            self.reserved |= {what} if free else set()
+        else:
+            given_back = {found.fp for found in real.release(Fingerprint(what))}
+            assert given_back == self.waits & {what}
+            self.reserved.discard(what)
+            self.waits.discard(what)
+            return set(given_back)
+        return set()
 
 
 @given(STEPS)
 def test_every_url_that_comes_in_goes_out_or_is_held(
     steps: list[tuple[str, int | list[int]]],
 ) -> None:
-    held, reserved = Reservations(), set[int]()
-    waits, out, came = set[int](), set[int](), set[int]()
+    real, model = Reservations(), Model()
+    out, came = set[int](), set[int]()
     for verb, what in steps:
-        if isinstance(what, list):
-            came |= set(what)
-            passed = {found.fp for found in held.pass_on([link(fp) for fp in what])}
-            assert passed == set(what) - reserved
-            waits |= set(what) & reserved
-            out |= passed
-        elif verb == "reserve":
-            assert held.reserve(Fingerprint(what)) == (what not in reserved)
-            reserved.add(what)
-        else:
-            given_back = {found.fp for found in held.release(Fingerprint(what))}
-            assert given_back == waits & {what}
-            reserved.discard(what)
-            waits.discard(what)
-            out |= given_back
-    assert out | waits == came
+        came |= set(what) if isinstance(what, list) else set()
+        out |= model.step(real, verb, what)
+        assert out | model.waits == came

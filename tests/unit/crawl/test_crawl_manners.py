@@ -1,14 +1,21 @@
 """How hosts are treated: what is asked for, remembered and kept."""
 
-import random
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 from crawl_rig import HOME, SITE, CrawlRig, Web, make_job
 
+from skitter.crawl import manners
 from skitter.crawl.manners import ROBOTS_HOPS
-from skitter.errors import BodyTooLarge, ConnectError, DnsError, ReadTimeout, TlsError
+from skitter.errors import (
+    AddressRefused,
+    BodyTooLarge,
+    ConnectError,
+    DnsError,
+    ReadTimeout,
+    TlsError,
+)
 from skitter.fetch.base import Request, Response
 from skitter.testing.fake_fetcher import FakeFetcher, page
 from skitter.types import HostKey
@@ -118,6 +125,15 @@ async def test_a_job_that_ignores_robots_has_no_crawl_delay(tmp_path: Path, web:
     await rig.close()
 
 
+async def test_a_site_at_a_refused_address_says_so_every_time(rig: CrawlRig, web: Web) -> None:
+    web[ROBOTS] = AddressRefused(ROBOTS, "10.0.0.1 is a private address")
+    with pytest.raises(AddressRefused, match=r"10\.0\.0\.1"):
+        await rig.manners.ask_robots(HOME)
+    with pytest.raises(AddressRefused, match=r"10\.0\.0\.1"):
+        rig.manners.robots_at_hand(f"{SITE}/other")
+    assert rig.manners.take_marks() == {}
+
+
 def test_each_host_has_a_pace_of_its_own(rig: CrawlRig) -> None:
     assert rig.manners.pace(HOST) is rig.manners.pace(HOST)
     assert rig.manners.pace(HOST) is not rig.manners.pace(HostKey("other.test"))
@@ -132,11 +148,8 @@ def test_an_answer_waits_the_delay_and_a_slow_one_longer(rig: CrawlRig) -> None:
     assert rig.manners.answered(HOST, slow).delay_ms > 1000
 
 
-@pytest.mark.parametrize("kind", [TlsError])
-def test_a_fault_of_one_url_teaches_nothing_about_its_host(
-    rig: CrawlRig, kind: type[TlsError]
-) -> None:
-    verdict = rig.manners.faulted(HOST, kind(HOME, "why"))
+def test_a_fault_of_one_url_teaches_nothing_about_its_host(rig: CrawlRig) -> None:
+    verdict = rig.manners.faulted(HOST, TlsError(HOME, "why"))
     assert verdict.delay_ms == 1000
     assert rig.manners.pace(HOST).learned_ms == 0
 
@@ -163,11 +176,8 @@ def test_a_url_that_times_out_does_not_make_its_host_dead(rig: CrawlRig) -> None
 
 
 def test_paces_are_bounded(rig: CrawlRig, monkeypatch: pytest.MonkeyPatch) -> None:
-    from skitter.crawl import manners
-
     monkeypatch.setattr(manners, "PACES_KEPT", 3)
     first = rig.manners.pace(HostKey("0.test"))
     for n in range(1, 5):
         rig.manners.pace(HostKey(f"{n}.test"))
     assert rig.manners.pace(HostKey("0.test")) is not first
-    assert random.Random(1).random() > 0

@@ -1,0 +1,71 @@
+"""Fills page records from trips, responses and parsed pages."""
+
+from datetime import UTC, datetime
+
+from xxhash import xxh3_128_digest
+
+from skitter.crawl.trip import Trip, Visit
+from skitter.fetch.base import Response
+from skitter.job.spec import Job
+from skitter.parse.page import ParsedPage
+from skitter.pipeline.record import PageRecord
+from skitter.types import Outcome, PageClass
+from skitter.url.normalise import NormalUrl
+
+
+def begin_record(
+    trip: Trip, job: Job, outcome: Outcome, error: str | None, now_ms: int
+) -> PageRecord:
+    """Return the record of a visit with what is known without a response."""
+    lease = trip.lease
+    now = datetime.fromtimestamp(now_ms / 1000, UTC)
+    return PageRecord(
+        job=job.id,
+        url=lease.url,
+        final_url=trip.url,
+        redirects=[url for url in trip.chain if url != trip.url],
+        outcome=outcome,
+        error=error,
+        depth=lease.depth,
+        page_class="nav" if lease.page_class is PageClass.NAV else "data",
+        referrer=lease.referrer or None,
+        fetched_at=now.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+        visit=lease.visit,
+        labels=job.labels,
+    )
+
+
+def lead_to(visit: Visit, trip: Trip, target: NormalUrl) -> PageRecord:
+    """Name the target of a redirect that was not followed."""
+    assert visit.record is not None
+    visit.record.redirects = trip.chain
+    visit.record.final_url = target.url
+    return visit.record
+
+
+def take_headers(record: PageRecord, response: Response) -> None:
+    """Take over what a response says in its headers."""
+    headers = response.headers
+    record.status = response.status
+    record.elapsed_ms = response.elapsed_ms
+    record.content_type = response.content_type
+    record.bytes = len(response.body)
+    record.etag = headers.get("etag")
+    record.last_modified = headers.get("last-modified")
+    record.truncated = response.truncated
+
+
+def describe(record: PageRecord, page: ParsedPage, response: Response, *, noindex: bool) -> bytes:
+    """Fill in what the page says of itself; answers the digest of its body, if it has one."""
+    record.encoding = page.encoding
+    record.n_links = page.n_links
+    record.language = page.language
+    record.truncated = record.truncated or page.cut
+    digest = xxh3_128_digest(response.body)
+    record.digest = digest.hex()
+    if not noindex:
+        record.title = page.title
+        record.description = page.description
+        record.image = page.image
+        record.canonical = page.canonical
+    return digest if response.body else b""
