@@ -8,6 +8,7 @@ Both load the whole program. The bar is on the larger of the two peaks.
 import argparse
 import asyncio
 import json
+import os
 import resource
 import shutil
 import subprocess
@@ -25,7 +26,6 @@ from skitter.url.fingerprint import Fingerprinter
 from skitter.url.partition import slot_of
 
 BAR_MB = 500
-HOME = OUT / "memory"
 _OFFER = 2_000
 _CLAIM = 64
 _LINKS, _NEW_LINKS = 50, 10
@@ -48,9 +48,9 @@ class Urls:
         return Link(url, self._fingerprint(url), host, self._job, slot_of(host))
 
 
-async def load(urls: int, hosts: int) -> dict[str, float]:
+async def load(home: Path, urls: int, hosts: int) -> dict[str, float]:
     """Make ``urls`` URLs known to a new frontier."""
-    frontier = EmbeddedFrontier(HOME, durable=False)
+    frontier = EmbeddedFrontier(home, durable=False)
     await frontier.open()
     job = await frontier.put_job(_JOB)
     known = Urls(hosts, frontier.secret, job)
@@ -70,9 +70,9 @@ async def load(urls: int, hosts: int) -> dict[str, float]:
     }
 
 
-async def work(urls: int, hosts: int, pages: int) -> dict[str, float]:
+async def work(home: Path, urls: int, hosts: int, pages: int) -> dict[str, float]:
     """Open the frontier again and do the frontier's share of crawling ``pages`` pages."""
-    frontier = EmbeddedFrontier(HOME)
+    frontier = EmbeddedFrontier(home)
     began = time.monotonic()
     await frontier.open()
     opened_s = time.monotonic() - began
@@ -122,22 +122,22 @@ def _peak_mb() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6
 
 
-def _disk_bytes() -> int:
-    return sum(file.stat().st_size for file in HOME.rglob("*") if file.is_file())
+def _disk_bytes(home: Path) -> int:
+    return sum(file.stat().st_size for file in home.rglob("*") if file.is_file())
 
 
 def _phase(options: argparse.Namespace) -> int:
     if options.phase == "load":
-        facts = asyncio.run(load(options.urls, options.hosts))
+        facts = asyncio.run(load(options.home, options.urls, options.hosts))
     else:
-        facts = asyncio.run(work(options.urls, options.hosts, options.pages))
+        facts = asyncio.run(work(options.home, options.urls, options.hosts, options.pages))
     print(json.dumps(facts))
     return 0
 
 
 def _child(phase: str, options: argparse.Namespace) -> dict[str, float]:
     command = [sys.executable, "-m", "bench.memory", "--phase", phase]
-    for name in ("urls", "hosts", "pages"):
+    for name in ("home", "urls", "hosts", "pages"):
         command += [f"--{name}", str(getattr(options, name))]
     ended = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
     facts: dict[str, float] = json.loads(ended.stdout)
@@ -150,18 +150,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--urls", type=int, default=10_000_000)
     parser.add_argument("--hosts", type=int, default=100_000)
     parser.add_argument("--pages", type=int, default=20_000, help="pages worked on at the end")
+    # Two measurements at once must not share a store.
+    own = OUT / f"memory-{os.getpid()}"
+    parser.add_argument("--home", type=Path, default=own, help=argparse.SUPPRESS)
     parser.add_argument("--phase", choices=("load", "work"), help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     if options.phase:
         return _phase(options)
-    shutil.rmtree(HOME, ignore_errors=True)
-    HOME.parent.mkdir(parents=True, exist_ok=True)
+    OUT.mkdir(parents=True, exist_ok=True)
     try:
         loaded = _child("load", options)
-        disk = _disk_bytes() / loaded["known"]
+        disk = _disk_bytes(options.home) / loaded["known"]
         worked = _child("work", options)
     finally:
-        shutil.rmtree(HOME, ignore_errors=True)
+        shutil.rmtree(options.home, ignore_errors=True)
     peak = max(loaded["peak_mb"], worked["peak_mb"])
     print(f"{loaded['known']:,.0f} known URLs on {options.hosts:,} hosts")
     print(

@@ -333,6 +333,17 @@ async def test_hosts_do_not_wait_for_each_other(rig: Rig) -> None:
     assert {lease.host for lease in await rig.take()} == {HOST, OTHER_HOST, FAR_HOST}
 
 
+async def test_what_set_host_leaves_open_comes_from_the_job(rig: Rig) -> None:
+    slow = await rig.add_job("slow", delay_ms=5_000)
+    await rig.store.set_host(FAR_HOST, per_host=2)
+    await rig.offer(rig.link("a", FAR_HOST, job=slow), rig.link("b", FAR_HOST, job=slow))
+    await rig.end(await rig.take_one())
+    rig.tick(4.999)
+    assert await rig.take() == []
+    rig.tick(0.001)
+    assert paths_of(await rig.take()) == ["b"]
+
+
 async def test_setting_an_earlier_time_does_not_cut_a_rest_short(rig: Rig) -> None:
     await rig.offer("a", "b")
     await rig.end(await rig.take_one())
@@ -377,6 +388,18 @@ async def test_a_waiting_hop_goes_before_the_queued_urls_of_its_host(rig: Rig) -
     await rig.take(freed=[Freed(here.id, OTHER_HOST)])
     rig.tick(1)
     assert paths_of(await rig.take()) == ["c"]
+
+
+async def test_a_waiting_hop_is_let_in_once_when_its_host_takes_more(rig: Rig) -> None:
+    await rig.offer("a", *[rig.link(path, OTHER_HOST) for path in ("b", "c", "d")])
+    here, there = sorted(await rig.take(), key=lambda lease: lease.url, reverse=True)
+    assert await rig.store.enter(here, OTHER_HOST) > 0
+    await rig.store.set_host(OTHER_HOST, delay_ms=0, per_host=2)
+    rig.tick(1)
+    assert await rig.store.enter(here, OTHER_HOST) == 0
+    freed = [Freed(there.id, OTHER_HOST), Freed(here.id, OTHER_HOST)]
+    taken = await rig.take(freed=freed) + await rig.take()
+    assert paths_of(taken) == ["c", "d"]
 
 
 async def test_a_hop_may_lead_to_a_host_nobody_offered(rig: Rig) -> None:
@@ -797,6 +820,25 @@ async def test_a_job_keeps_its_number_when_it_is_put_again(rig: Rig) -> None:
     assert jobs[second].spec == "new"
 
 
+async def test_a_new_concurrency_of_a_job_holds_after_a_restart(rig: Rig) -> None:
+    await rig.offer("a", "b", "c")
+    await rig.store.put_job(JobEntry(id="job-1", per_host=2))
+    await rig.restart()
+    rig.tick(1)
+    taken = await rig.take()
+    rig.tick(1)
+    taken += await rig.take()
+    rig.tick(1)
+    assert await rig.take() == []
+    assert paths_of(taken) == ["a", "b"]
+
+
+async def test_a_cancelled_job_takes_no_links(rig: Rig) -> None:
+    await rig.store.set_job_state(rig.job, JobState.CANCEL)
+    assert (await rig.offer("a")).new == 0
+    assert await rig.counts() == Counts()
+
+
 async def test_a_paused_job_is_not_handed_out_and_all_of_it_comes_back(rig: Rig) -> None:
     second = await rig.add_job("job-2")
     await rig.offer("a", "b", rig.link("c", OTHER_HOST), rig.link("other", job=second))
@@ -972,6 +1014,14 @@ async def test_seen_tells_every_url_ever_accepted(rig: Rig) -> None:
     assert await rig.store.seen(rig.job, urls) == [True, False, True, False]
     assert await rig.store.seen(other, urls) == [False] * 4
     assert await rig.store.seen(rig.job, []) == []
+
+
+async def test_hosts_are_counted_by_job(rig: Rig) -> None:
+    other = await rig.add_job("job-2")
+    await rig.offer("a", "b", rig.link("c", OTHER_HOST), rig.link("d", FAR_HOST, job=other))
+    assert (await rig.store.hosts(rig.job), await rig.store.hosts(other)) == (2, 1)
+    await rig.crash()
+    assert await rig.store.hosts(rig.job) == 2
 
 
 async def test_a_look_follows_a_url_through_its_life(rig: Rig) -> None:

@@ -52,8 +52,9 @@ from skitter.types import HostKey, JobNumber, PageClass
 T = TypeVar("T")
 
 SOAK = os.environ.get("SOAK") == "1"
+pytestmark = [pytest.mark.timeout(0)] if SOAK else []
 HISTORIES = settings(
-    max_examples=3_000 if SOAK else 80,
+    max_examples=3_000 if SOAK else 60,
     stateful_step_count=120 if SOAK else 40,
     deadline=None,
     print_blob=True,
@@ -441,9 +442,9 @@ class FrontierMachine(RuleBasedStateMachine):
     # Interruptions
 
     @precondition(lambda self: self.busy)
-    @rule(orderly=st.booleans())
-    def reopen(self, orderly: bool) -> None:
-        """Restart or crash; what the store gave out before counts no more."""
+    @rule(orderly=st.booleans(), offered=st.lists(drafts, max_size=4))
+    def reopen(self, orderly: bool, offered: list[Draft]) -> None:
+        """Restart or crash, and go on at once; what was given out before counts no more."""
         self.busy = False
         self.store = self.run(self.backend.restart() if orderly else self.backend.crash())
         self.oracle.reopen(self.now_ms)
@@ -451,6 +452,8 @@ class FrontierMachine(RuleBasedStateMachine):
         self.grants = self.run(self.store.own("member-1", SLOTS))
         with pytest.raises(Fenced):
             self.run(self.store.claim(old, 3))
+        self.follow_claim(self.run(self.store.claim(self.grants, 8, lease_ms=4_003)), 8, 4_003)
+        self.offer(offered)
 
     @precondition(lambda self: self.shocks < MAX_SHOCKS)
     @rule()
@@ -511,7 +514,11 @@ class EmbeddedMachine(FrontierMachine):
     backend_name = "embedded"
 
 
+class UnbufferedMachine(FrontierMachine):
+    backend_name = "embedded-unbuffered"
+
+
 TestEmbeddedFrontier = EmbeddedMachine.TestCase
 TestEmbeddedFrontier.settings = HISTORIES
-if SOAK:
-    TestEmbeddedFrontier = pytest.mark.timeout(0)(TestEmbeddedFrontier)
+TestUnbufferedFrontier = UnbufferedMachine.TestCase
+TestUnbufferedFrontier.settings = settings(HISTORIES, max_examples=HISTORIES.max_examples // 2)

@@ -16,7 +16,8 @@ EXAMPLES = examples(
 def page(
     url: Annotated[str, typer.Argument(metavar="URL", help="The page, as linked or as fetched.")],
     data: Annotated[
-        Path | None, typer.Option(help="State directory of the crawl; may be running.")
+        Path | None,
+        typer.Option(metavar="DIR", help="State directory of the crawl; may be running."),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one line of JSON.")] = False,
 ) -> None:

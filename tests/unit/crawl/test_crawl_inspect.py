@@ -3,6 +3,7 @@
 import asyncio
 import stat
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -83,10 +84,8 @@ async def test_nonsense_is_not_answered_and_does_no_harm(
     reader, writer = await asyncio.open_unix_connection(tmp_path / SOCKET_NAME)
     writer.write(nonsense)
     writer.write_eof()
-    try:
+    with suppress(ConnectionError):
         assert await reader.read() == b""
-    except ConnectionError:
-        pass
     writer.close()
     assert await ask_running(tmp_path, "http://site.test/") is not None
 

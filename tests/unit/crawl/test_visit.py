@@ -9,7 +9,6 @@ import pytest
 from crawl_rig import HOME, SITE, CrawlRig, HeldFetcher, Web, by_url, make_job
 
 from skitter.clock import SystemClock
-from skitter.crawl import visit as visit_module
 from skitter.crawl.visit import MAX_HOP_WAIT_MS, ROBOTS_TRIES
 from skitter.errors import (
     AddressRefused,
@@ -23,6 +22,7 @@ from skitter.errors import (
 from skitter.fetch.base import Response
 from skitter.frontier.model import MAX_LOST, Result, UrlState
 from skitter.job.spec import Job
+from skitter.parse.document import parse_page
 from skitter.parse.page import ParsedPage
 from skitter.testing.fake_fetcher import page
 from skitter.types import HostKey
@@ -858,14 +858,13 @@ async def test_a_fault_of_our_own_ends_the_visit_and_not_the_crawl(
     web.html(f"{SITE}/a", "poison")
     rig = CrawlRig(tmp_path, web, make_job())
     await rig.open(clock=SystemClock())
-    sound = visit_module.parse_page
 
     def parse(body: bytes, *rest: Any, **named: Any) -> ParsedPage:
         if b"poison" in body:
             raise ValueError("the parser has a bug")
-        return sound(body, *rest, **named)
+        return parse_page(body, *rest, **named)
 
-    monkeypatch.setattr(visit_module, "parse_page", parse)
+    monkeypatch.setattr("skitter.crawl.visit.parse_page", parse)
     found = by_url(await rig.run())
     await rig.close()
     assert found[HOME]["outcome"] == "ok"
@@ -881,15 +880,14 @@ async def test_a_redirect_that_ends_by_a_fault_of_our_own_lets_its_target_go(
     web.html(HOME, "", "/new")
     rig = CrawlRig(tmp_path, web, make_job(polite={"robots": False}))
     await rig.open(clock=SystemClock())
-    sound = visit_module.parse_page
     faults = [ValueError("the parser has a bug")]
 
     def parse(*arguments: Any, **named: Any) -> ParsedPage:
         if faults:
             raise faults.pop()
-        return sound(*arguments, **named)
+        return parse_page(*arguments, **named)
 
-    monkeypatch.setattr(visit_module, "parse_page", parse)
+    monkeypatch.setattr("skitter.crawl.visit.parse_page", parse)
     found = by_url(await rig.run(f"{SITE}/old", HOME, concurrency=1))
     await rig.close()
     assert found[f"{SITE}/old"]["outcome"] == "failed"
