@@ -307,7 +307,9 @@ async def explain_page(data: Path, url: str) -> dict[str, object]:
     try:
         await frontier.open()
         for number, entry in (await frontier.jobs()).items():
-            explainer = await _explainer(frontier, number, Job.from_json(entry.spec))
+            explainer = await _explainer(
+                frontier, number, Job.from_json(entry.spec), RunOptions(data=data)
+            )
             return await explainer.explain(url)
         raise DataDirError(f"--data {data}: no crawl has begun there")
     finally:
@@ -315,7 +317,9 @@ async def explain_page(data: Path, url: str) -> dict[str, object]:
         directory.release()
 
 
-async def _explainer(frontier: EmbeddedFrontier, number: JobNumber, job: Job) -> Explainer:
+async def _explainer(
+    frontier: EmbeddedFrontier, number: JobNumber, job: Job, options: RunOptions
+) -> Explainer:
     normaliser = Normaliser(job.urls.rules(), Fingerprinter(frontier.secret))
     scope = Scope(job.scope, [normaliser.absolute(entry).url for entry in job.entries])
     prefix = scope_mark(number)
@@ -327,7 +331,13 @@ async def _explainer(frontier: EmbeddedFrontier, number: JobNumber, job: Job) ->
         reader=frontier,
         judge=Judge(job, scope),
         normaliser=normaliser,
-        manners=None,
+        manners=Manners(
+            job,
+            fetcher=_fetcher(job, options),
+            reader=frontier,
+            clock=SystemClock(),
+            rng=random.Random(),  # noqa: S311  jitter, not secrets
+        ),
     )
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from skitter.crawl.equipment import Equipment
 from skitter.crawl.summary import Totals
 from skitter.crawl.trip import Visit
-from skitter.frontier.model import Ack, Receipt
+from skitter.frontier.model import Ack, Link, Receipt
 from skitter.pipeline.base import Sink
 from skitter.pipeline.record import encode_line
 from skitter.types import JobNumber
@@ -36,6 +36,8 @@ class Committer:
         self._writing: list[Visit] = []
         self._acking: list[Visit] = []
         self._ack: asyncio.Task[Receipt] | None = None
+        self._flushing: asyncio.Task[None] | None = None
+        """A flush under way, or one that failed: then every later one fails with its error."""
         self._wake = asyncio.Event()
         self._room = asyncio.Event()
         self._room.set()
@@ -79,7 +81,18 @@ class Committer:
             await asyncio.sleep(0.005)
 
     async def flush(self) -> None:
-        """Make everything safe that waits."""
+        """Make everything safe that waits; when cancelled, the writing goes on by itself.
+
+        A batch whose records are written must be acked before the next is written: the next
+        mark covers both.
+        """
+        while self._waiting or self._flushing is not None:
+            if self._flushing is None:
+                self._flushing = asyncio.create_task(self._flush())
+            await asyncio.shield(self._flushing)
+            self._flushing = None
+
+    async def _flush(self) -> None:
         while self._waiting:
             self._writing, self._waiting = self._waiting, []
             self._room.set()
@@ -145,10 +158,13 @@ class Committer:
             return batch
         # Links of a lost visit count as known hrefs but were never queued.
         self._with.finder.forget()
+        held: list[Link] = []
         for visit in batch:
             if visit.lease.id in gone:
                 for hop in visit.hops:
-                    self._with.reservations.release(hop.fp)
+                    held += self._with.reservations.release(hop.fp)
+        if held:
+            await self._with.frontier.offer(held)
         return [visit for visit in batch if visit.lease.id not in gone]
 
 

@@ -21,6 +21,7 @@ from skitter.url.partition import Partition, partition_key, slot_of
 REMEMBERED = 400_000
 """Hrefs remembered over all origins; beyond it everything is forgotten and learned anew."""
 _MAX_RANK = 0xFFFF_FFFF
+_ABSOLUTE = ("http://", "https://")
 
 
 class LinkFinder:
@@ -52,6 +53,8 @@ class LinkFinder:
             hrefs = [*hrefs, page.refresh]
         if not hrefs or not self._judge.follows_from(depth):
             return []
+        if self._remembered > REMEMBERED:
+            self.forget()
         base = page.joiner or Base(page.base or url, page.encoding)
         known = self._memory(self._by_origin, f"{page.encoding} {base.prefix}")
         absolute = self._memory(self._absolute, page.encoding)
@@ -71,16 +74,15 @@ class LinkFinder:
     def _memory(self, memory: dict[str, set[str]], key: str) -> set[str]:
         found = memory.get(key)
         if found is None:
-            if self._remembered + len(memory) > REMEMBERED:
-                self.forget()
             found = memory[key] = set()
+            self._remembered += 1
         return found
 
     def _remember(self, href: str, known: set[str], absolute: set[str]) -> None:
         if href[:1] == "/":
             # "//host/x" depends on the scheme alone, and an origin has one.
             known.add(href)
-        elif href[:4] == "http":
+        elif href.startswith(_ABSOLUTE):
             absolute.add(href)
         else:
             return

@@ -32,7 +32,7 @@ class Explainer:
         reader: FrontierReader,
         judge: Judge,
         normaliser: Normaliser,
-        manners: Manners | None,
+        manners: Manners,
     ) -> None:
         self._job = job
         self._number = number
@@ -83,7 +83,7 @@ class Explainer:
         decision = self._judge.explain(normal.url, normal.host)
         if not decision.allowed:
             return f"never queued: {decision.sentence}"
-        robots = await self._manners.robots_stored(normal.url) if self._manners else None
+        robots = await self._manners.robots_known(normal.url)
         if robots is not None and not robots.decide(normal.url).allowed:
             return f"not met yet; {robots.judge(normal.url).sentence}"
         return "no fetched page links to it, or only with rel=nofollow or too deep"

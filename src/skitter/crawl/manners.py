@@ -70,6 +70,10 @@ class Manners:
         """Whether the job asks robots.txt at all."""
         return self._obeys
 
+    async def robots_known(self, url: str) -> AgentRobots | None:
+        """Return the rules for ``url`` if they are in memory or in the store."""
+        return self._robots.peek(origin(url)) or await self.robots_stored(url)
+
     async def robots_stored(self, url: str) -> AgentRobots | None:
         """Return the rules for ``url`` if the store has them from an earlier run."""
         site = origin(url)

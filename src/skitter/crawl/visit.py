@@ -14,6 +14,7 @@ from skitter.crawl.trip import Ended, Trip, Visit
 from skitter.errors import (
     AddressRefused,
     FetchError,
+    FrontierError,
     TooManyRedirects,
     TypeRefused,
     UrlError,
@@ -64,6 +65,8 @@ class Visitor:
             return ended.visit
         except FetchError as error:
             return self._failed(trip, error)
+        except FrontierError:
+            raise
         except Exception as error:  # noqa: BLE001  one page must not end the crawl
             return self._broken(trip, error)
 
@@ -162,8 +165,8 @@ class Visitor:
             raise
         if normal.host == trip.host:
             trip.url = normal.url
-            await self._robots_allow(trip)
             await asyncio.sleep(verdict.delay_ms / 1000)
+            await self._robots_allow(trip)
             return
         self._let_go(trip, verdict)
         trip.url, trip.host = normal.url, normal.host

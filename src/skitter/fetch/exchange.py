@@ -210,7 +210,8 @@ class Exchange:
         before = self.received - len(data)
         ends = data.find(_HEAD_ENDS)
         head = before + ends + len(_HEAD_ENDS) if ends >= 0 else before
-        if head > self._limits.header_bytes:
+        # What was found may be an end inside the body, when the head's own is cut in two.
+        if head > self._limits.header_bytes < _head_bytes(message):
             raise self._headers_too_large()
         self._message = message
         self._payload = payload
@@ -316,3 +317,8 @@ def type_refusal(url: str, kind: str) -> TypeRefused:
     """Return the error for a body of an unwanted media type."""
     why = f"media type {kind[:80]!r} is not wanted"
     return TypeRefused(url, why, status=200, content_type=kind)
+
+
+def _head_bytes(message: RawResponseMessage) -> int:
+    fields = sum(len(name) + len(value) + 4 for name, value in message.raw_headers)
+    return fields + len("HTTP/1.1 200 \r\n\r\n") + len(message.reason)

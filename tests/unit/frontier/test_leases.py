@@ -1,7 +1,5 @@
 """The leases of this process, and when they end."""
 
-from collections.abc import Iterator
-
 import pytest
 
 from skitter.frontier.embedded.agenda import Host, Queue
@@ -16,11 +14,6 @@ HOST = HostKey("a.test")
 @pytest.fixture
 def queue() -> Queue:
     return Queue(1, Host(1, HOST, 1000, 1), JobNumber(1), "a.test", (Counts(), Counts()))
-
-
-@pytest.fixture
-def fps() -> Iterator[int]:
-    return iter(range(1, 1000))
 
 
 def grant(book: LeaseBook, queue: Queue, fp: int, expires_at: float = 10.0) -> Lease:

@@ -107,6 +107,9 @@ class LineMachine(RuleBasedStateMachine):
             insort(self.waiting, key)
 
     @rule()
+    def take_the_first(self) -> None:
+        self.pop()
+
     def pop(self) -> None:
         entry = self.line.pop(self.disk.read_from, self.leased)
         if not self.waiting:
@@ -115,6 +118,11 @@ class LineMachine(RuleBasedStateMachine):
         first = self.waiting.pop(0)
         assert entry == (first, self.disk.records[first])
         self.leased[first] = self.disk.records[first]
+
+    @rule(count=st.integers(2, 20))
+    def pop_many(self, count: int) -> None:
+        for _ in range(count):
+            self.pop()
 
     @precondition(lambda self: self.leased)
     @rule(data=st.data())
@@ -179,7 +187,7 @@ class LineMachine(RuleBasedStateMachine):
 def test_a_line_gives_what_a_sorted_list_gives(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lines, "MIN_HEAD", 2)
     monkeypatch.setattr(lines, "MAX_HEAD", 4)
-    run_state_machine_as_test(  # type: ignore[no-untyped-call]
+    run_state_machine_as_test(
         LineMachine,
         settings=settings(
             max_examples=120, stateful_step_count=40, suppress_health_check=list(HealthCheck)
@@ -224,7 +232,7 @@ def test_the_head_stays_small_however_long_the_line_grows() -> None:
         key = entry_key(QUEUE, PageClass.DATA, URGENCY, 10_000 - n, n)
         line.insert(key, disk.put(key))
     assert len(line.head) <= 2 * lines.MAX_HEAD
-    taken = []
+    taken: list[bytes] = []
     while entry := line.pop(disk.read_from, taken):
         taken.append(entry[0])
     assert taken == disk.keys

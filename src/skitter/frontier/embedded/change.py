@@ -4,13 +4,13 @@ If the write fails nothing has happened, neither on disk nor in memory, so a ful
 frontier as it was.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from rocksdict import WriteBatch
 
 from skitter.frontier.embedded.agenda import Host, Queue
 from skitter.frontier.embedded.layout import FORMAT_VERSION, QueueRow, pack_row, u32
-from skitter.frontier.embedded.lines import Line
+from skitter.frontier.embedded.lines import LEAST_URGENT, URGENCY_BYTE, Line
 from skitter.frontier.embedded.registry import host_row
 from skitter.frontier.embedded.rocks import Rocks
 from skitter.types import PageClass
@@ -92,6 +92,12 @@ class Change:
         """Store a host's gate with this step."""
         self._hosts.add(host)
 
+    def _most_urgent_inserts(self) -> dict[Line, int]:
+        found: dict[Line, int] = {}
+        for line, key, _ in self._inserts:
+            found[line] = min(found.get(line, LEAST_URGENT), key[URGENCY_BYTE])
+        return found
+
     @property
     def saves_hosts(self) -> bool:
         """Whether a gate is to be stored."""
@@ -99,8 +105,9 @@ class Change:
 
     def commit(self) -> set[Host]:
         """Write the step, then let memory follow; answers the hosts whose work changed."""
+        new = self._most_urgent_inserts()
         for queue, delta in self._deltas.items():
-            self.put("queue", u32.pack(queue.id), _row(queue, delta))
+            self.put("queue", u32.pack(queue.id), _row(queue, delta, new))
             if queue.host.stored_delay_ms < 0:
                 self._hosts.add(queue.host)
         for host in self._hosts:
@@ -116,7 +123,7 @@ class Change:
         return {queue.host for queue in self._deltas}
 
 
-def _row(queue: Queue, delta: Delta) -> bytes:
+def _row(queue: Queue, delta: Delta, new: Mapping[Line, int]) -> bytes:
     data = queue.data.waiting if queue.data else 0
     nav = queue.nav.waiting if queue.nav else 0
     return pack_row(
@@ -130,8 +137,17 @@ def _row(queue: Queue, delta: Delta) -> bytes:
             queue.done + delta.done,
             queue.dead + delta.dead,
             queue.dropped + delta.dropped,
+            _urgency(queue.data, new),
+            _urgency(queue.nav, new),
         )
     )
+
+
+def _urgency(line: Line | None, new: Mapping[Line, int]) -> int:
+    if line is None:
+        return LEAST_URGENT
+    # Leased URLs wait again after a restart, so what was ever urgent here may be so again.
+    return min(line.most_urgent, new.get(line, LEAST_URGENT))
 
 
 def _apply(queue: Queue, delta: Delta) -> None:

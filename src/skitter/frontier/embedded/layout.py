@@ -169,6 +169,9 @@ class QueueRow(msgspec.Struct, array_like=True):
     done: int = 0
     dead: int = 0
     dropped: int = 0
+    data_urgency: int = 0
+    """No waiting data page is more urgent than this; saves a look into the queue on opening."""
+    nav_urgency: int = 0
 
 
 pack_row = msgspec.msgpack.Encoder().encode

@@ -38,7 +38,7 @@ class HeadBudget:
 class Line:
     """One class of one queue."""
 
-    __slots__ = ("budget", "head", "hint", "next_read", "prefix", "waiting")
+    __slots__ = ("budget", "head", "hint", "most_urgent", "next_read", "prefix", "waiting")
 
     def __init__(self, queue: int, page_class: int, budget: HeadBudget) -> None:
         self.prefix = line_prefix(queue, page_class)
@@ -46,7 +46,8 @@ class Line:
         self.head: list[Entry] = []
         self.waiting = 0
         """Entries neither leased nor gone, on disk or in the head."""
-        self.hint = LEAST_URGENT
+        self.hint = self.most_urgent = LEAST_URGENT
+        """The first entry's urgency while it is not in memory; the most urgent there ever was."""
         self.budget = budget
 
     def insert(self, key: bytes, record: bytes) -> None:
@@ -59,6 +60,7 @@ class Line:
         elif key < self.next_read:
             self._put(key, record)
         urgency = key[URGENCY_BYTE]
+        self.most_urgent = min(self.most_urgent, urgency)
         self.hint = min(self.hint, urgency) if self.waiting else urgency
         self.waiting += 1
 
@@ -82,11 +84,10 @@ class Line:
         """Return the first entry's urgency (0 is most urgent), or a lower bound of it."""
         return self.head[0][0][URGENCY_BYTE] if self.head else self.hint
 
-    def look_ahead(self, read_from: ReadFrom) -> None:
-        """Learn the urgency of a line that was left by an earlier run."""
-        for key, _ in read_from(self.prefix, self.prefix):
-            self.hint = key[URGENCY_BYTE]
-            return
+    def restore(self, waiting: int, most_urgent: int) -> None:
+        """Take over what an earlier run left on disk."""
+        self.waiting = waiting
+        self.hint = self.most_urgent = most_urgent
 
     def pop(self, read_from: ReadFrom, leased: Container[bytes]) -> Entry | None:
         """Take the first entry; None when none waits."""

@@ -4,7 +4,6 @@ Memory is linear in hosts, never in URLs.
 """
 
 from collections.abc import Iterator
-from functools import partial
 
 import msgspec
 
@@ -62,15 +61,14 @@ class Registry:
             self._next_host = max(self._next_host, host.id + 1)
         for key, value in rocks.scan("queue", b""):
             stored = unpack_queue(value)
-            self._load_queue(rocks, u32.unpack(key)[0], stored, numbered[stored.host])
+            self._load_queue(u32.unpack(key)[0], stored, numbered[stored.host])
 
-    def _load_queue(self, rocks: Rocks, number: int, row: QueueRow, host: Host) -> None:
+    def _load_queue(self, number: int, row: QueueRow, host: Host) -> None:
         queue = self._add_queue(number, host, row.job)
-        for page_class, waiting in ((PageClass.DATA, row.data), (PageClass.NAV, row.nav)):
-            if waiting:
-                line = self.line(queue, page_class)
-                line.waiting = waiting
-                line.look_ahead(partial(rocks.scan, "q"))
+        if row.data:
+            self.line(queue, PageClass.DATA).restore(row.data, row.data_urgency)
+        if row.nav:
+            self.line(queue, PageClass.NAV).restore(row.nav, row.nav_urgency)
         queue.scheduled, queue.done = row.scheduled, row.done
         queue.dead, queue.dropped = row.dead, row.dropped
         for counts in queue.counts:
