@@ -9,6 +9,7 @@ import fcntl
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -33,9 +34,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the comparison; 1 when a bar is missed or a crawl of Skitter's was not exact."""
     options = _options(arguments)
     OUT.mkdir(parents=True, exist_ok=True)
+    # What was started is stopped by unwinding, also when the bench itself is told to end.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     with (OUT / "lock").open("w") as lock:
-        _wait_for(lock)
-        return _compare(options)
+        try:
+            _wait_for(lock)
+            return _compare(options)
+        except KeyboardInterrupt:
+            print("interrupted", file=sys.stderr)
+            return 130
 
 
 def _wait_for(lock: TextIO) -> None:

@@ -390,6 +390,22 @@ async def test_a_waiting_hop_goes_before_the_queued_urls_of_its_host(rig: Rig) -
     assert paths_of(await rig.take()) == ["c"]
 
 
+async def test_waiting_hops_are_let_in_first_come_first_served(rig: Rig) -> None:
+    busy = HostKey("busy.example.net")
+    await rig.offer("a", rig.link("b", OTHER_HOST), rig.link("c", busy))
+    leases = {lease.host: lease for lease in await rig.take()}
+    first, second, holder = leases[OTHER_HOST], leases[HOST], leases[busy]
+    for waiting in (first, second, first):
+        assert await rig.store.enter(waiting, busy) > 0
+    await rig.end(holder)
+    rig.tick(1)
+    assert await rig.store.enter(second, busy) > 0
+    assert await rig.store.enter(first, busy) == 0
+    await rig.end(first)
+    rig.tick(1)
+    assert await rig.store.enter(second, busy) == 0
+
+
 async def test_a_waiting_hop_is_let_in_once_when_its_host_takes_more(rig: Rig) -> None:
     await rig.offer("a", *[rig.link(path, OTHER_HOST) for path in ("b", "c", "d")])
     here, there = sorted(await rig.take(), key=lambda lease: lease.url, reverse=True)

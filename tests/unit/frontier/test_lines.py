@@ -20,7 +20,7 @@ from hypothesis.stateful import (
 
 from skitter.frontier.embedded import lines
 from skitter.frontier.embedded.layout import entry_key, line_prefix
-from skitter.frontier.embedded.lines import LEAST_URGENT, Entry, HeadBudget, Line
+from skitter.frontier.embedded.lines import LEAST_URGENT, URGENCY_BYTE, Entry, HeadBudget, Line
 from skitter.types import PageClass
 
 QUEUE = 7
@@ -161,9 +161,9 @@ class LineMachine(RuleBasedStateMachine):
         self.leased.clear()
         self.budget = HeadBudget(self.entries)
         self.line = Line(QUEUE, PageClass.DATA, self.budget)
-        self.line.waiting = len(self.waiting)
         if self.waiting:
-            self.line.look_ahead(self.disk.read_from)
+            most_urgent = min(key[URGENCY_BYTE] for key in self.waiting)
+            self.line.restore(len(self.waiting), most_urgent)
 
     @invariant()
     def it_counts_what_waits(self) -> None:
@@ -213,9 +213,10 @@ def test_an_empty_line_gives_nothing_and_is_not_urgent() -> None:
 
 def test_a_line_left_by_an_earlier_run_knows_its_urgency_before_it_is_read() -> None:
     line, disk, _ = make_line(waiting=3)
-    line.look_ahead(disk.read_from)
+    line.restore(3, URGENCY)
     assert line.urgency() == URGENCY
     assert line.head == []
+    assert disk.reads == 0
 
 
 def test_a_refill_does_not_walk_over_what_was_taken_before() -> None:

@@ -40,9 +40,13 @@ class Control:
 
     def _store_job(self, change: Change, number: JobNumber, entry: JobEntry) -> None:
         change.put_meta(*job_row(number, entry))
-        self._core.commit(change)
-        self._core.registry.set_job(number, entry)
-        self._core.enlist({queue.host for queue in self._core.registry.of_job(number)})
+        core = self._core
+        core.commit(change)
+        gates = core.change()
+        for host in core.registry.set_job(number, entry):
+            gates.save_host(host)
+        core.commit(gates)
+        core.enlist({queue.host for queue in core.registry.of_job(number)})
 
     def set_state(self, job: JobNumber, state: JobState) -> None:
         """Run, pause or cancel a job."""
@@ -188,7 +192,7 @@ class Control:
     ) -> None:
         """Change how a host is asked, also before its first URL."""
         core = self._core
-        host = core.registry.host(name, JobEntry(id=""))
+        host = core.registry.host(name)
         if delay_ms is not None:
             host.delay_ms = delay_ms
         if per_host is not None:

@@ -112,6 +112,8 @@ class Handout:
                 if lease.id not in host.waiters:
                     host.waiters.append(lease.id)
                 return max(GATE_POLL_MS, host.next_at_ms - now_ms)
+            if lease.id in host.waiters:
+                host.waiters.remove(lease.id)
             core.take_gate(held, host, now_ms)
             core.agenda.enlist(host, now_ms)
         return max(0, held.enters_at[host] - now_ms)

@@ -27,6 +27,9 @@ from skitter.url.host import host_name
 HEAD_ENTRIES = 100_000
 """How many waiting URLs are held in memory over all hosts."""
 
+UNSET = -1
+"""A delay or concurrency of a host that no job has met yet."""
+
 _JOB = b"job:"
 _encode_job = msgspec.json.Encoder().encode
 _decode_job = msgspec.json.Decoder(JobEntry).decode
@@ -90,14 +93,17 @@ class Registry:
         """Return a number for a job that is not known yet."""
         return JobNumber(max(self.jobs, default=0) + 1)
 
-    def set_job(self, number: JobNumber, entry: JobEntry) -> None:
-        """Take over a job's entry, its state and its concurrency into its queues."""
+    def set_job(self, number: JobNumber, entry: JobEntry) -> list[Host]:
+        """Take over a job's entry and state; answers the hosts whose concurrency it changed."""
         before = self.jobs.get(number)
         self._add_job(number, entry)
+        changed = []
         for queue in self.of_job(number):
             queue.running = entry.state is JobState.RUN
             if before is not None and before.per_host != entry.per_host:
                 queue.host.per_host = entry.per_host
+                changed.append(queue.host)
+        return changed
 
     def of_job(self, number: JobNumber) -> Iterator[Queue]:
         """Yield the queues of a job."""
@@ -121,13 +127,17 @@ class Registry:
         self._next_queue = max(self._next_queue, number + 1)
         return queue
 
-    def host(self, name: HostKey, entry: JobEntry) -> Host:
-        """Return a host, made with the job's delay on first use."""
+    def host(self, name: HostKey, entry: JobEntry | None = None) -> Host:
+        """Return a host, made on first use; what was not set for it comes from its first job."""
         found = self.hosts.get(name)
         if found is None:
-            found = Host(self._next_host, name, entry.delay_ms, entry.per_host)
-            self.hosts[name] = found
+            found = self.hosts[name] = Host(self._next_host, name, UNSET, UNSET)
             self._next_host += 1
+        if entry is not None:
+            if found.delay_ms == UNSET:
+                found.delay_ms = entry.delay_ms
+            if found.per_host == UNSET:
+                found.per_host = entry.per_host
         return found
 
     def line(self, queue: Queue, page_class: PageClass) -> Line:
