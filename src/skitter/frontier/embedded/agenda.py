@@ -154,6 +154,10 @@ class Agenda:
         self.with_work = 0
         """Hosts that rest or are ready."""
 
+    def lists(self, host: Host) -> bool:
+        """Tell whether a host rests or is ready."""
+        return host.place != _NOWHERE
+
     def enlist(self, host: Host, now_ms: int) -> None:
         """Put a host where it belongs; call after its work, gate or jobs changed."""
         urgency = host.urgency() if host.in_flight < host.per_host else None

@@ -72,8 +72,10 @@ class EmbeddedFrontier:
 
     @property
     def hosts_with_work(self) -> int:
-        """Hosts that have a URL to hand out, now or after their rest."""
-        return self._core.agenda.with_work
+        """Hosts that have a URL to hand out, now or after their rest, or one in flight."""
+        busy = {held.queue.host for held in self._core.leases.by_id.values()}
+        agenda = self._core.agenda
+        return agenda.with_work + sum(not agenda.lists(host) for host in busy)
 
     async def own(
         self, member: str, slots: Iterable[int], ttl_ms: int = OWNER_TTL_MS
