@@ -233,7 +233,9 @@ class Oracle:
             if item.delay_ms is not None:
                 gate.delay_ms = item.delay_ms
             gate.rest(item.not_before_ms)
-            gate.let_go(item.lease_id, now_ms, now_ms)
+            held = self.leases.get(item.lease_id)
+            since_ms = min(held.expires_ms, now_ms) if held else now_ms
+            gate.let_go(item.lease_id, since_ms, now_ms)
 
     def claim(
         self, claim: Claim, k: int, lease_ms: int, grants: Sequence[Grant], now_ms: int
@@ -318,7 +320,8 @@ class Oracle:
         ]
         if waiting:
             assert next_ready_ms is not None, "URLs wait, but the claim says to never come back"
-            assert next_ready_ms <= min(waiting), "told to come back too late"
+            late_ms = next_ready_ms - min(waiting)
+            assert late_ms <= 0, f"told to come back {late_ms} ms too late"
         assert next_ready_ms is None or next_ready_ms > now_ms, "told to come back at once"
 
     def _latest_turn(self, gate: Gate) -> int:

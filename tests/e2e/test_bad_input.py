@@ -62,16 +62,11 @@ def assert_refused(
     ("flags", "words"),
     [
         (["--scope", "galaxy"], ["--scope", "galaxy", "host"]),
-        (["--depth", "many"], ["--depth", "many"]),
         (["--depth", "-1"], ["--depth", "-1", "0 or more"]),
-        (["--delay", "-0.5"], ["--delay", "-0.5"]),
-        (["--order", "sideways"], ["--order", "sideways", "bfs"]),
         (["--include", "(open"], ["--include", "(open", "RE2"]),
-        (["--out", "pages.txt"], ["--out", "pages.txt", ".jsonl"]),
         (["--colour", "red"], ["--colour"]),
         (["--hosts", "missing"], ["missing", "hosts file"]),
         (["--seeds", "missing"], ["missing", "No such file"]),
-        (["--job", "missing.toml"], ["--job"]),
     ],
 )
 def test_a_flag_with_a_bad_value_is_named_and_nothing_is_made(
@@ -86,7 +81,6 @@ def test_a_flag_with_a_bad_value_is_named_and_nothing_is_made(
     [
         ("http://[broken/", ["http://[broken/", "wanted an http or https URL"]),
         ("ftp://files.test/", ["ftp://files.test/", "http"]),
-        ("somewhere", ["somewhere", "wanted an http or https URL"]),
         ("http://ana:secret@site.test/", ["user name or password"]),
     ],
 )
@@ -110,10 +104,7 @@ def test_a_command_without_anything_to_crawl_says_what_is_missing(tmp_path: Path
         ("job.toml", b'entries = ["http://a.test/"', ["job.toml", "TOML"]),
         ("job.toml", b'entires = ["http://a.test/"]', ["job.toml", "entires", "entries"]),
         ("job.toml", b'entries = ["http://a.test/"]\n[polite]\ndelay = "slow"', ["polite.delay"]),
-        ("job.toml", b'entries = ["nowhere"]', ["job.toml", "entries[0]", "nowhere"]),
-        ("job.toml", b'id = "\xff\xfe"', ["job.toml", "UTF-8"]),
         ("job.json", b'{"entries": ["http://a.test/"],}', ["job.json", "JSON"]),
-        ("job.yaml", b"entries: []", ["job.yaml", ".toml"]),
     ],
 )
 def test_a_job_file_that_makes_no_sense_says_where(
@@ -158,11 +149,9 @@ def test_an_environment_variable_that_makes_no_sense_is_named(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("flags", "words"),
     [
-        (["--data", "file"], ["file", "directory", "--data"]),
         (["--data", "file/below"], ["--data", "file/below"]),
         (["--data", "/proc/skitter"], ["--data", "/proc/skitter"]),
         (["--out", "file/pages.jsonl"], ["--out", "file"]),
-        (["--out", "missing/pages.jsonl"], ["--out", "missing", "directory"]),
         (["--out", "/proc/pages.jsonl"], ["--out", "/proc/pages.jsonl"]),
         (["--out", "folder.jsonl"], ["--out", "folder.jsonl", "regular file"]),
     ],
@@ -203,7 +192,6 @@ def test_a_demo_directory_that_is_not_the_demos_is_left_alone(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["nowhere"], ["nowhere", "http"]),
         ([URL], ["no crawl", "--data"]),
         ([URL, "--data", "missing"], ["missing", "no such"]),
         ([URL, "--data", "empty"], ["empty"]),
@@ -247,47 +235,42 @@ class Begun:
         assert after.count(b"\n") == self.pages
 
 
+def begin(place: Path, demo: DemoProcess) -> Begun:
+    """Crawl the first pages of the documentation site."""
+    hosts = place / "hosts"
+    hosts.write_text(demo.hosts)
+    reach = ["--hosts", str(hosts), "--allow-private", "--delay", "0", "--per-host", "4"]
+    made = Begun(Run(place, [demo.web.url(Target("docs", "/"))], reach), demo)
+    made.goes_on(3)
+    return made
+
+
 @pytest.fixture(scope="module")
-def begun(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Begun]:
-    place = tmp_path_factory.mktemp("begun")
-    with DemoProcess(pages=200) as demo:
-        hosts = place / "hosts"
-        hosts.write_text(demo.hosts)
-        reach = ["--hosts", str(hosts), "--allow-private", "--delay", "0", "--per-host", "4"]
-        run = Run(place, [demo.web.url(Target("docs", "/"))], reach)
-        made = Begun(run, demo)
-        made.goes_on(3)
-        yield made
-        # After everything that was tried on it, the crawl still completes.
-        ended = summary(run.finish())
-        assert ended["queued"] == 0
-        truth = ground_truth(demo.web, Plan(entries=(Target("docs", "/"),), scope="host"))
-        assert list(record_problems(truth, run.records())) == []
+def demo() -> Iterator[DemoProcess]:
+    with DemoProcess(pages=200) as process:
+        yield process
+
+
+@pytest.fixture(scope="module")
+def begun(demo: DemoProcess, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Begun]:
+    made = begin(tmp_path_factory.mktemp("begun"), demo)
+    yield made
+    # After everything that was tried on it, the crawl still completes.
+    ended = summary(made.run.finish())
+    assert ended["queued"] == 0
+    truth = ground_truth(demo.web, Plan(entries=(Target("docs", "/"),), scope="host"))
+    assert list(record_problems(truth, made.run.records())) == []
 
 
 def test_the_state_of_another_job_is_refused(begun: Begun, tmp_path: Path) -> None:
     words = ["crawl", begun.demo.web.url(Target("shop", "/")), "--data", str(begun.run.data)]
-    assert_refused(skitter(*words, cwd=tmp_path), ["--data", str(begun.run.data), "another", "job"])
-    begun.goes_on()
+    assert_refused(skitter(*words, cwd=tmp_path), ["--data", str(begun.run.data), "holds the job"])
 
 
-@pytest.mark.parametrize(
-    ("flags", "words"),
-    [
-        (["--depth", "1"], ["depth", "1"]),
-        (["--exclude", "secret"], ["exclude", "secret"]),
-        (["--scope", "domain"], ["scope", "domain"]),
-    ],
-)
-def test_the_same_job_with_other_settings_is_refused(
-    begun: Begun, flags: list[str], words: list[str]
-) -> None:
-    ended = begun.refused(*flags)
-    assert_refused(ended, ["--data", "other settings", *words])
-
-
-def test_after_refused_settings_the_proper_command_goes_on(begun: Begun) -> None:
-    begun.refused("--depth", "1")
+def test_the_same_job_with_other_settings_is_refused(begun: Begun) -> None:
+    ended = begun.refused("--depth", "1", "--exclude", "secret")
+    words = ["--data", "other settings", "depth", "null", "1", "exclude", "secret"]
+    assert_refused(ended, words)
     begun.goes_on()
 
 
@@ -295,17 +278,15 @@ def test_the_state_of_a_newer_version_is_refused_and_kept(begun: Begun) -> None:
     marker = begun.run.data / MARKER
     text = marker.read_text()
     marker.write_text(json.dumps({"format": FORMAT_VERSION + 1}))
-    for flags in ([], ["--fresh"]):
-        assert_refused(begun.refused(*flags), ["--data", "newer", str(FORMAT_VERSION + 1)])
+    assert_refused(begun.refused("--fresh"), ["--data", "newer", str(FORMAT_VERSION + 1)])
     marker.write_text(text)
     begun.goes_on()
 
 
 def test_a_directory_that_is_not_a_state_is_refused_and_kept(begun: Begun, tmp_path: Path) -> None:
     (tmp_path / "thesis").write_text("mine")
-    for flags in ([], ["--fresh"]):
-        ended = begun.refused("--data", str(tmp_path), *flags)
-        assert_refused(ended, ["--data", str(tmp_path), "not a Skitter directory"])
+    ended = begun.refused("--data", str(tmp_path), "--fresh")
+    assert_refused(ended, ["--data", str(tmp_path), "not a Skitter directory"])
     assert [path.name for path in tmp_path.iterdir()] == ["thesis"]
 
 
@@ -314,7 +295,6 @@ def test_a_foreign_file_for_the_results_is_refused_and_kept(begun: Begun, tmp_pa
     diary.write_text("mine\n")
     assert_refused(begun.refused("--out", str(diary)), ["--out", str(diary), "--fresh"])
     assert diary.read_text() == "mine\n"
-    begun.goes_on()
 
 
 def test_results_that_lost_their_end_are_refused_until_they_are_put_back(begun: Begun) -> None:
@@ -332,38 +312,41 @@ def test_results_that_were_deleted_are_missed_until_they_are_put_back(begun: Beg
     begun.run.out.unlink()
     assert_refused(begun.refused(), ["--out", str(begun.run.out), str(len(whole))])
     begun.run.out.write_bytes(whole)
+
+
+def test_starting_over_with_a_bad_hosts_file_deletes_nothing(
+    demo: DemoProcess, tmp_path: Path
+) -> None:
+    begun = begin(tmp_path, demo)
+    bad = tmp_path / "bad-hosts"
+    bad.write_text("not-an-address b.test\n")
+    ended = begun.refused("--fresh", "--hosts", str(bad))
+    assert_refused(ended, ["bad-hosts:1", "not-an-address"])
     begun.goes_on()
 
 
-@pytest.mark.parametrize("mishap", ["hosts", "header"])
-def test_starting_over_with_bad_input_deletes_nothing(
-    begun: Begun, tmp_path: Path, mishap: str
+def test_starting_over_without_a_header_that_is_needed_deletes_nothing(
+    demo: DemoProcess, tmp_path: Path
 ) -> None:
+    begun = begin(tmp_path, demo)
     kept = begun.run.out.read_bytes()
-    if mishap == "hosts":
-        (tmp_path / "hosts").write_text("not-an-address b.test\n")
-        ended = begun.refused("--fresh", "--hosts", str(tmp_path / "hosts"))
-        assert_refused(ended, ["hosts:1", "not-an-address"])
-    else:
-        job = tmp_path / "job.toml"
-        job.write_text(
-            f'entries = ["{begun.run.arguments[0]}"]\n'
-            '[http]\nheaders = {Cookie = "env:NOBODY_SET_THIS"}\n'
-        )
-        places = ["--data", str(begun.run.data), "--out", str(begun.run.out)]
-        ended = skitter("crawl", "--job", str(job), *places, "--fresh", cwd=tmp_path)
-        assert_refused(ended, ["Cookie", "NOBODY_SET_THIS"])
+    job = tmp_path / "job.toml"
+    job.write_text(
+        f'entries = ["{begun.run.arguments[0]}"]\n'
+        '[http]\nheaders = {Cookie = "env:NOBODY_SET_THIS"}\n'
+    )
+    places = ["--data", str(begun.run.data), "--out", str(begun.run.out)]
+    ended = skitter("crawl", "--job", str(job), *places, "--fresh", cwd=tmp_path)
+    assert_refused(ended, ["Cookie", "NOBODY_SET_THIS"])
     assert begun.run.out.read_bytes() == kept
     begun.goes_on()
 
 
 def test_a_state_in_use_by_a_running_crawl_is_refused_and_the_crawl_goes_on(begun: Begun) -> None:
-    running = begun.run.start("--delay", "30")
+    running = begun.run.start("--delay", "1", "--per-host", "1")
     try:
         _wait_for(begun.run.data / "skitter.sock", running)
-        for flags in ([], ["--fresh"]):
-            ended = begun.refused(*flags)
-            assert_refused(ended, ["--data", str(begun.run.data), "in use"])
+        assert_refused(begun.refused("--fresh"), ["--data", str(begun.run.data), "in use"])
     finally:
         running.send_signal(signal.SIGINT)
         _, errors = running.communicate(timeout=30)
