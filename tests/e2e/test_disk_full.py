@@ -11,7 +11,6 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -109,70 +108,55 @@ def test_a_state_that_cannot_be_opened_for_want_of_room_is_no_bad_input(
 # A small file system
 
 
-def _can_mount() -> bool:
-    if os.geteuid() != 0:
-        return False
-    probe = Path("/tmp") / f"skitter-mount-{os.getpid()}"
-    probe.mkdir()
-    try:
-        with mounted(probe, 1 << 20):
-            return True
-    except subprocess.CalledProcessError:
-        return False
-    finally:
-        probe.rmdir()
+Resize = Callable[[int], None]
 
 
-@contextmanager
-def mounted(place: Path, size: int) -> Iterator[Callable[[int], None]]:
-    """Mount a file system of ``size`` bytes in memory; yields a way to resize it."""
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[tuple[Path, Resize]]:
+    """A file system in memory of one page, and a way to make it larger; needs root."""
+    place = tmp_path / "small"
+    place.mkdir()
 
     def mount(options: str) -> None:
         command = ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(place)]
         subprocess.run(command, check=True, capture_output=True)
 
-    mount(f"size={size}")
+    if os.geteuid() != 0:
+        pytest.skip("only root can mount a file system")
     try:
-        yield lambda grown: mount(f"remount,size={grown}")
-    finally:
-        subprocess.run(["umount", "--lazy", str(place)], check=True)
+        mount(f"size={resource.getpagesize()}")
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("no file system can be mounted here")
+    yield place, lambda size: mount(f"remount,size={size}")
+    subprocess.run(["umount", "--lazy", str(place)], check=True)
 
 
-needs_mount = pytest.mark.skipif(not _can_mount(), reason="cannot mount a file system here")
-
-
-@needs_mount
 def test_a_full_disk_under_the_results_stops_the_crawl_and_it_goes_on_with_room(
-    demo: DemoProcess, truth: GroundTruth, tmp_path: Path
+    demo: DemoProcess, truth: GroundTruth, tmp_path: Path, small_disk: tuple[Path, Resize]
 ) -> None:
-    small = tmp_path / "small"
-    small.mkdir()
+    place, resize = small_disk
     run = news_run(tmp_path, demo)
-    run.flags += ["--out", str(small / "pages.jsonl")]
+    run.flags += ["--out", str(place / run.out.name), "--data", str(run.data)]
+    run.directory = place
     page = resource.getpagesize()
     rng = random.Random(7)
     sizes = sorted(page * rng.randrange(1, OUT_BYTES // page) for _ in range(3))
-    with mounted(small, page) as resize:
-        for size in (page, *sizes):
-            resize(size)
-            assert_stopped(run.finish(), "pages.jsonl", "No space left on device")
-        resize(ROOM_BYTES)
-        run.directory = small
-        run.flags += ["--data", str(tmp_path / "state")]
-        assert_complete(run, truth)
+    for size in (page, *sizes):
+        resize(size)
+        assert_stopped(run.finish(), str(run.out), "No space left on device")
+    resize(ROOM_BYTES)
+    assert_complete(run, truth)
 
 
-@needs_mount
 def test_a_full_disk_under_the_state_stops_the_crawl_and_it_goes_on_with_room(
-    demo: DemoProcess, truth: GroundTruth, tmp_path: Path
+    demo: DemoProcess, truth: GroundTruth, tmp_path: Path, small_disk: tuple[Path, Resize]
 ) -> None:
+    place, resize = small_disk
     run = news_run(tmp_path, demo)
-    run.data.mkdir()
+    run.flags += ["--data", str(place)]
     rng = random.Random(8)
-    sizes = sorted(rng.randrange(200_000, 500_000) for _ in range(3))
-    with mounted(run.data, sizes[0]) as resize:
-        for size in sizes:
-            resize(size)
-            assert_stopped(run.finish(), str(run.data), "No space left on device")
-        resize(ROOM_BYTES)
-        assert_complete(run, truth)
+    for size in sorted(rng.randrange(200_000, 500_000) for _ in range(3)):
+        resize(size)
+        assert_stopped(run.finish(), str(place), "No space left on device")
+    resize(ROOM_BYTES)
+    assert_complete(run, truth)

@@ -5,10 +5,10 @@ from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
 import pytest
-from crawl_rig import HOME, SITE, CrawlRig, HeldFetcher, Web, by_url, make_job
+from crawl_rig import HOME, SITE, CrawlRig, HeldFetcher, MemorySink, Web, by_url, make_job
 
 from skitter.clock import SystemClock
-from skitter.errors import SinkError
+from skitter.errors import SinkError, StoreUnavailable
 from skitter.fetch.base import Request, Response
 from skitter.frontier.model import UrlState
 from skitter.testing.fake_fetcher import FakeFetcher
@@ -200,6 +200,41 @@ async def test_a_sink_that_breaks_ends_the_run_with_its_error(rig: CrawlRig) -> 
         await rig.run()
     assert caught.group_contains(SinkError)
     assert (await rig.counts()).done == 0
+
+
+async def test_a_run_that_breaks_while_records_are_written_leaves_nothing_running(
+    tmp_path: Path, web: Web, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else it would write into a sink and a store that have been closed meanwhile."""
+    rig = CrawlRig(tmp_path, web, make_job(polite={"robots": False}))
+    writing, go_on = asyncio.Event(), asyncio.Event()
+
+    class SlowSink(MemorySink):
+        async def write(self, lines: Sequence[bytes]) -> bytes:
+            writing.set()
+            await go_on.wait()
+            return await super().write(lines)
+
+    rig.sink = SlowSink()
+    await rig.open(clock=SystemClock())
+    await rig.offer(HOME)
+    engine = rig.engine()
+
+    async def broken(*_: object, **__: object) -> list[int]:
+        raise StoreUnavailable("the frontier's disk cannot be read")
+
+    running = asyncio.create_task(engine.run(rig.visitor, rig.grants))
+    await writing.wait()
+    monkeypatch.setattr(rig.frontier, "claim", broken)
+    engine.offered()
+    asyncio.get_running_loop().call_later(0.1, go_on.set)
+    with pytest.raises(ExceptionGroup):
+        await running
+    left = asyncio.all_tasks() - {asyncio.current_task()}
+    go_on.set()
+    await asyncio.gather(*left, return_exceptions=True)
+    await rig.close()
+    assert left == set()
 
 
 async def test_a_cancelled_run_leaves_a_state_from_which_the_next_one_completes(

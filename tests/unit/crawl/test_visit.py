@@ -657,6 +657,38 @@ async def test_the_robots_txt_of_a_hops_host_is_not_asked_beside_another_request
     assert beside == [], "asked while the host answered another request"
 
 
+@pytest.mark.parametrize("delay", [5, 15])
+@pytest.mark.parametrize("said_by", ["job", "robots.txt"])
+async def test_redirects_to_a_host_with_a_long_delay_get_there_without_asking_again_and_again(
+    tmp_path: Path, web: Web, monkeypatch: pytest.MonkeyPatch, delay: int, said_by: str
+) -> None:
+    for n in range(3):
+        web.moved(f"{SITE}/old-{n}", f"{OTHER}/new-{n}")
+        web.html(f"{OTHER}/new-{n}", f"new {n}")
+    web.html(HOME, "", *(f"/old-{n}" for n in range(3)))
+    web.html(f"{OTHER}/", "", *(f"/{n}" for n in range(5)))
+    for n in range(5):
+        web.html(f"{OTHER}/{n}", f"page {n}")
+    if said_by == "robots.txt":
+        web.robots(f"User-agent: *\nCrawl-delay: {delay}", OTHER)
+    polite = {"delay": float(delay)} if said_by == "job" else {}
+    rig = CrawlRig(tmp_path, web, make_job(scope="any", polite=polite))
+    await rig.open()
+    real_sleep = asyncio.sleep
+
+    async def sleep(seconds: float) -> None:
+        rig.clock.advance(seconds)
+        await real_sleep(0)
+
+    monkeypatch.setattr(asyncio, "sleep", sleep)
+    found = by_url(await rig.crawl(HOME, f"{OTHER}/", steps=300))
+    await rig.close()
+    assert {found[f"{SITE}/old-{n}"]["final_url"] for n in range(3)} == {
+        f"{OTHER}/new-{n}" for n in range(3)
+    }
+    assert max(rig.asked.count(f"{SITE}/old-{n}") for n in range(3)) <= 3
+
+
 # Failures
 
 
