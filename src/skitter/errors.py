@@ -29,7 +29,11 @@ SkitterError
 What is expected (refused by robots, already seen, out of scope) is a value, not an error.
 """
 
+import errno
 from typing import ClassVar
+
+FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+"""What the system says when there is no room: a limit of the environment, not bad input."""
 
 
 class SkitterError(Exception):

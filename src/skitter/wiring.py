@@ -154,7 +154,12 @@ class _Parts:
     """The pieces of a crawl, made in the order they need each other."""
 
     def __init__(
-        self, job: Job, number: JobNumber, options: RunOptions, frontier: EmbeddedFrontier
+        self,
+        job: Job,
+        number: JobNumber,
+        options: RunOptions,
+        frontier: EmbeddedFrontier,
+        fetcher: HttpFetcher,
     ) -> None:
         self.clock: Clock = SystemClock()
         self.frontier = frontier
@@ -162,16 +167,13 @@ class _Parts:
         rng = random.Random()  # noqa: S311  jitter, not secrets
         self.normaliser = Normaliser(job.urls.rules(), Fingerprinter(frontier.secret))
         self.judge = Judge(job, Scope(job.scope))
-        self.fetcher = _fetcher(job, options)
+        self.fetcher = fetcher
         self.manners = Manners(
             job, fetcher=self.fetcher, reader=frontier, clock=self.clock, rng=rng
         )
         reservations = Reservations()
         self.finder = LinkFinder(job, number, self.judge, self.normaliser)
-        self.sinks = []
-        if options.out is not None:
-            durable, fresh = not options.fast, options.fresh
-            self.sinks.append(JsonlSink(options.out, durable=durable, overwrite=fresh))
+        self.sinks = _sinks(options)
         self.blackbox = BlackBox(options.data / "blackbox")
         self.equipment = Equipment(
             job=job,
@@ -197,13 +199,15 @@ class _Parts:
         prefix = scope_mark(self._number)
         for name in await self.frontier.marks(prefix):
             self.judge.scope.add(name[len(prefix) :])
+        marks = {}
         for sink in self.sinks:
-            await sink.open(await self.frontier.mark(sink.mark_name))
+            known = await self.frontier.mark(sink.mark_name)
+            marks[sink.mark_name] = await sink.open(known)
+        await self.frontier.ack([], marks=marks)
         self.committer = Committer(self.equipment, self.sinks, self.totals)
 
     async def close(self) -> None:
-        """Close what holds files or sockets."""
-        await self.fetcher.close()
+        """Close what holds files."""
         for sink in self.sinks:
             await sink.close()
         self.blackbox.close()
@@ -222,6 +226,12 @@ def _fetcher(job: Job, options: RunOptions) -> HttpFetcher:
     guard = AddressGuard(allow_private=options.allow_private)
     resolver = Resolver(guard, hosts=hosts)
     return HttpFetcher(limits, resolver=resolver, headers=default_headers(http.agent))
+
+
+def _sinks(options: RunOptions) -> list[JsonlSink]:
+    if options.out is None:
+        return []
+    return [JsonlSink(options.out, durable=not options.fast, overwrite=options.fresh)]
 
 
 def _hosts_table(path: Path | None) -> HostsTable | None:
@@ -270,6 +280,12 @@ async def open_crawl(
     """Open everything a crawl needs, and close it in reverse order."""
     raise_file_limit()
     async with AsyncExitStack() as stack:
+        # Everything a person may have got wrong comes first: --fresh deletes.
+        fetcher = _fetcher(job, options)
+        stack.push_async_callback(fetcher.close)
+        job.http.resolved_headers()
+        for sink in _sinks(options):
+            sink.check()
         data = DataDir(options.data)
         data.acquire(fresh=options.fresh)
         stack.callback(data.release)
@@ -277,7 +293,7 @@ async def open_crawl(
         await frontier.open()
         stack.push_async_callback(frontier.close)
         number = await _enter_job(frontier, job, options.data)
-        parts = _Parts(job, number, options, frontier)
+        parts = _Parts(job, number, options, frontier, fetcher)
         stack.push_async_callback(parts.close)
         await parts.open()
         explainer = Explainer(
@@ -302,6 +318,8 @@ async def explain_page(data: Path, url: str) -> dict[str, object]:
     if found is not None:
         return found
     directory = DataDir(data)
+    if not directory.exists():
+        raise DataDirError(f"--data {data}: no crawl has begun there")
     directory.acquire()
     frontier = EmbeddedFrontier(directory.frontier)
     try:

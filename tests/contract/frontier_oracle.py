@@ -104,7 +104,12 @@ class Gate:
         self.latest_ms = max(self.latest_ms, until_ms)
 
     def reopen(self, now_ms: int) -> None:
-        """Follow a restart: what was in flight is unknown, so the host rests for its delay."""
+        """Follow a restart: what was in flight is unknown, so the host rests for its delay.
+
+        A promise whose time had not come is void: nobody asked the host on it.
+        """
+        unused = [first_ms for first_ms, _ in self.promised.values() if first_ms > now_ms]
+        self.earliest_ms = min([self.earliest_ms, *unused])
         if self.held:
             self.rest(now_ms + self.delay_ms)
         self.latest_ms = max(self.latest_ms, now_ms + self.delay_ms)

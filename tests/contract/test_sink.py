@@ -337,32 +337,42 @@ async def test_writes_of_a_few_bytes_at_a_time_make_whole_records(
     assert kind.held(tmp_path) == LINES[:10]
 
 
+class SlowStart:
+    """A write of which the first one hangs until it is told to go on."""
+
+    def __init__(self) -> None:
+        self._real = os.pwrite
+        self.begun, self.go_on, self.ended = (threading.Event() for _ in range(3))
+
+    def __call__(self, fd: int, data: bytes | memoryview, at: int) -> int:
+        if self.begun.is_set():
+            return self._real(fd, data, at)
+        self.begun.set()
+        self.go_on.wait(20)
+        try:
+            return self._real(fd, data, at)
+        finally:
+            self.ended.set()
+
+
 async def test_a_write_that_was_cancelled_cannot_spoil_the_next(
     kind: Kind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Stopping at once cancels a write whose bytes are on their way; another may follow."""
-    real, begun, go_on = os.pwrite, threading.Event(), threading.Event()
-
-    def slow(fd: int, data: bytes | memoryview, at: int) -> int:
-        if not begun.is_set():
-            begun.set()
-            go_on.wait(20)
-        return real(fd, data, at)
-
+    slow = SlowStart()
     sink = await opened(kind, tmp_path, None)
     monkeypatch.setattr(os, "pwrite", slow)
     first = asyncio.create_task(sink.write(LINES[30:32]))
-    await asyncio.to_thread(begun.wait, 20)
+    await asyncio.to_thread(slow.begun.wait, 20)
     first.cancel()
     second = asyncio.create_task(sink.write(LINES[:3]))
-    for _ in range(20):
-        await asyncio.sleep(0)
-    go_on.set()
+    # A sink that does not wait for the first has written the second by then.
+    await asyncio.wait({second}, timeout=0.5)
+    slow.go_on.set()
+    await asyncio.to_thread(slow.ended.wait, 20)
     await asyncio.gather(first, return_exceptions=True)
     mark = await second
     await sink.close()
-    # Lets a straggling thread finish before looking.
-    await asyncio.get_running_loop().shutdown_default_executor()
     await (await opened(kind, tmp_path, mark)).close()
     assert kind.held(tmp_path) in (LINES[:3], LINES[30:32] + LINES[:3])
 
@@ -371,30 +381,20 @@ async def test_closing_waits_for_a_write_that_was_cancelled(
     kind: Kind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Else its bytes may go to whatever file gets the same descriptor next."""
-    real, begun, go_on = os.pwrite, threading.Event(), threading.Event()
-
-    def slow(fd: int, data: bytes | memoryview, at: int) -> int:
-        if not begun.is_set():
-            begun.set()
-            go_on.wait(20)
-        return real(fd, data, at)
-
+    slow = SlowStart()
     sink = await opened(kind, tmp_path, None)
     monkeypatch.setattr(os, "pwrite", slow)
     first = asyncio.create_task(sink.write(LINES[30:32]))
-    await asyncio.to_thread(begun.wait, 20)
+    await asyncio.to_thread(slow.begun.wait, 20)
     first.cancel()
-    for _ in range(5):
-        await asyncio.sleep(0)
-    threading.Timer(0.2, go_on.set).start()
+    await asyncio.wait({first}, timeout=0.5)
+    asyncio.get_running_loop().call_later(0.2, slow.go_on.set)
     await sink.close()
-    other = tmp_path / "other"
-    with other.open("wb") as file:
-        go_on.set()
+    with (tmp_path / "other").open("wb"):
+        slow.go_on.set()
+        await asyncio.to_thread(slow.ended.wait, 20)
         await asyncio.gather(first, return_exceptions=True)
-        await asyncio.get_running_loop().shutdown_default_executor()
-        file.flush()
-    assert other.read_bytes() == b""
+    assert (tmp_path / "other").read_bytes() == b""
 
 
 # A whole life

@@ -43,6 +43,8 @@ class Committer:
         self._room.set()
         self.on_commit: Callable[[list[Visit]], None] = lambda _: None
         """Called after each commit with the visits made safe."""
+        self.on_lost: Callable[[list[Visit]], None] = lambda _: None
+        """Called with visits whose lease had ended; someone else brings their record."""
 
     @property
     def unsafe(self) -> int:
@@ -96,8 +98,14 @@ class Committer:
         while self._waiting:
             self._writing, self._waiting = self._waiting, []
             self._room.set()
-            await self._commit(await self._still_ours(self._writing))
+            self._writing = await self._still_ours(self._writing)
+            await self._commit(self._writing)
         await self._finish_ack()
+
+    async def wind_up(self) -> None:
+        """Wait for a flush that was left alone, so that what it writes to can be closed."""
+        if self._flushing is not None:
+            await asyncio.wait([self._flushing])
 
     async def _commit(self, batch: list[Visit]) -> None:
         await self._name_duplicates(batch)
@@ -159,12 +167,13 @@ class Committer:
         # Links of a lost visit count as known hrefs but were never queued.
         self._with.finder.forget()
         held: list[Link] = []
-        for visit in batch:
-            if visit.lease.id in gone:
-                for hop in visit.hops:
-                    held += self._with.reservations.release(hop.fp)
+        lost = [visit for visit in batch if visit.lease.id in gone]
+        for visit in lost:
+            for hop in visit.hops:
+                held += self._with.reservations.release(hop.fp)
         if held:
             await self._with.frontier.offer(held)
+        self.on_lost(lost)
         return [visit for visit in batch if visit.lease.id not in gone]
 
 

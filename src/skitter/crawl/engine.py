@@ -67,6 +67,7 @@ class Engine:
         self.seeding = True
         """Set to False by the seeder when every seed was offered."""
         committer.on_commit = self._committed
+        committer.on_lost = self._lost
 
     def free(self, item: Freed) -> None:
         """Take note that a host may be asked again."""
@@ -108,6 +109,8 @@ class Engine:
                     task.cancel()
         except* asyncio.CancelledError:
             pass
+        finally:
+            await self._committer.wind_up()
         await self._committer.flush()
         # A back-off learned while draining must hold in the next run too.
         freed, self._freed = self._freed, []
@@ -116,6 +119,8 @@ class Engine:
     async def _claim_loop(self, grants: Sequence[Grant]) -> None:
         while not self._stopping.is_set():
             wanted = self._wanted()
+            if self._stopping.is_set():
+                return
             freed, self._freed = self._freed, []
             claim = await self._frontier.claim(grants, wanted, freed=freed)
             for lease in claim.leases:
@@ -205,6 +210,10 @@ class Engine:
             if visit.reason and visit.result is not Result.DEFER:
                 stats.errors[visit.reason] += 1
         self._claim_now.set()
+
+    def _lost(self, visits: list[Visit]) -> None:
+        for visit in visits:
+            self._live.pop(visit.lease.id, None)
 
     async def _renew(self) -> None:
         while True:

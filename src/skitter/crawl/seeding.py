@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Iterable, Iterator
 
+from skitter.crawl.commit import scope_mark
 from skitter.crawl.equipment import Equipment
 from skitter.crawl.feed import Feed
 
@@ -15,23 +16,29 @@ class Seeder:
     def __init__(self, equipment: Equipment) -> None:
         self._with = equipment
 
-    async def offer(self, urls: Iterable[str]) -> int:
-        """Offer a few URLs at once; answers how many were new."""
-        links = []
-        for url in urls:
-            normal = self._with.normaliser.absolute(url)
-            if self._with.judge.scope.add(normal.url):
-                # Links to that host were out of scope until here.
-                self._with.finder.forget()
-            links.append(self._with.finder.make_link(normal, 0))
-        return (await self._with.frontier.offer(links)).new if links else 0
+    async def offer(self, urls: Iterable[str], *, keep_scope: bool = False) -> int:
+        """Offer a few URLs at once; answers how many were new.
+
+        With ``keep_scope`` the next run knows their hosts before it reads the URLs again.
+        """
+        equipment = self._with
+        normals = [equipment.normaliser.absolute(url) for url in urls]
+        wider = [normal.url for normal in normals if equipment.judge.scope.add(normal.url)]
+        if wider:
+            # Links to those hosts were out of scope until here.
+            equipment.finder.forget()
+        if wider and keep_scope:
+            prefix = scope_mark(equipment.number)
+            await equipment.frontier.ack([], marks={f"{prefix}{url}": b"" for url in wider})
+        links = [equipment.finder.make_link(normal, 0) for normal in normals]
+        return (await equipment.frontier.offer(links)).new if links else 0
 
     async def stream(self, seeds: Iterator[str], offered: Callable[[], None]) -> None:
         """Offer seeds as they come, waiting while the queue is full."""
         feed = Feed(seeds)
         while batch := await feed.take():
             await self._room()
-            await self.offer(batch)
+            await self.offer(batch, keep_scope=True)
             offered()
 
     async def _room(self) -> None:

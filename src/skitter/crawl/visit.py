@@ -34,7 +34,7 @@ from skitter.url.normalise import NormalUrl
 log = logging.getLogger(__name__)
 
 MAX_HOP_WAIT_MS = 10_000
-"""A redirect to a host that is busy longer than this waits in the queue, not in a worker."""
+"""A redirect to a host that rests longer than this leaves its target to the queue."""
 RETRYABLE_STATUSES = frozenset({408, 425, 429, 500, 502, 503, 504})
 ROBOTS_TRIES = 3
 
@@ -214,9 +214,23 @@ class Visitor:
             if not wait_ms:
                 return
             if wait_ms > MAX_HOP_WAIT_MS:
-                at_ms = equipment.clock.now_ms() + wait_ms
-                raise Ended(self._later(trip, Result.DEFER, at_ms, "hop"))
+                raise Ended(self._leave_to_queue(trip))
             await asyncio.sleep(wait_ms / 1000)
+
+    def _leave_to_queue(self, trip: Trip) -> Visit:
+        """End a visit whose redirect leads to a resting host: the target becomes a link."""
+        equipment = self._with
+        target = equipment.normaliser.absolute(trip.url)
+        for hop in trip.hops:
+            equipment.reservations.release(hop.fp)
+        trip.hops.clear()
+        visit = self._end(trip, Outcome.DUPLICATE, None)
+        lead_to(visit, trip, target).duplicate_of = target.url
+        if trip.wider_scope:
+            visit.wider_scope = [trip.url]
+            self._widen(visit.wider_scope)
+        visit.links = [equipment.finder.make_link(target, trip.lease.depth, trip.lease.url)]
+        return visit
 
     def _read(self, trip: Trip, response: Response) -> Visit:
         """Turn the final response into a record and links."""
@@ -244,8 +258,8 @@ class Visitor:
         assert visit.record is not None
         visit.digest = describe(visit.record, page, response, noindex=directives.noindex)
         if trip.wider_scope:
-            visit.wider_scope = trip.wider_scope
-            self._widen(trip.wider_scope)
+            visit.wider_scope = [trip.url]
+            self._widen(visit.wider_scope)
         if not directives.nofollow:
             visit.links = equipment.finder.links(page, trip.url, trip.lease.depth)
         return visit

@@ -17,8 +17,12 @@ class Sink(Protocol):
     def mark_name(self) -> str:
         """The name under which this sink's mark is kept."""
 
-    async def open(self, mark: bytes | None) -> None:
-        """Make ready to write after ``mark``; None when nothing was written before."""
+    async def open(self, mark: bytes | None) -> bytes:
+        """Make ready to write after ``mark``; None when nothing was written before.
+
+        Answers the mark to keep from here on, so that a sink that dies before its first batch
+        is known as this crawl's own.
+        """
 
     async def write(self, lines: Sequence[bytes]) -> bytes:
         """Write encoded records; answer the new mark when they are safe."""

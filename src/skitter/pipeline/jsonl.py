@@ -9,7 +9,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from skitter.errors import ConfigError, SinkError
+from skitter.errors import FULL, ConfigError, SinkError, SkitterError
 
 
 class JsonlSink:
@@ -22,13 +22,29 @@ class JsonlSink:
         self._overwrite = overwrite
         self._fd = -1
         self._length = 0
+        self._writing: asyncio.Future[None] | None = None
 
     @property
     def mark_name(self) -> str:
         """The name under which the safe length is kept."""
         return f"sink:jsonl:{self._path.resolve()}"
 
-    async def open(self, mark: bytes | None) -> None:
+    def check(self) -> None:
+        """Raise ``ConfigError`` when the file cannot be written; changes nothing it holds."""
+        try:
+            os.close(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644))
+        except OSError as error:
+            raise self._unwritable(error) from error
+
+    def _unwritable(self, error: OSError) -> SkitterError:
+        if error.errno in FULL:
+            return SinkError(f"--out {self._path}: cannot be written ({error.strerror})")
+        return ConfigError(
+            f"--out {self._path}: cannot be written ({error.strerror});"
+            " wanted a file in a writable directory"
+        )
+
+    async def open(self, mark: bytes | None) -> bytes:
         """Open the file, check that it is ours, and cut what was never acked."""
         safe = int(mark) if mark is not None else 0
         flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
@@ -41,11 +57,9 @@ class JsonlSink:
             os.fsync(self._fd)
             _sync_directory(self._path.parent)
         except OSError as error:
-            raise ConfigError(
-                f"--out {self._path}: cannot be written ({error.strerror});"
-                " wanted a file in a writable directory"
-            ) from error
+            raise self._unwritable(error) from error
         self._length = safe
+        return str(safe).encode()
 
     def _check(self, size: int, safe: int, *, known: bool) -> None:
         if not known:
@@ -64,9 +78,12 @@ class JsonlSink:
 
     async def write(self, lines: Sequence[bytes]) -> bytes:
         """Append lines and answer the new safe length."""
+        await self._idle()
         data = b"".join(lines)
+        self._writing = asyncio.ensure_future(asyncio.to_thread(self._append, data))
         try:
-            await asyncio.to_thread(self._append, data)
+            # A cancelled caller leaves the thread at work; nobody else may write beside it.
+            await asyncio.shield(self._writing)
         except OSError as error:
             raise SinkError(f"{self._path}: cannot be written ({error.strerror})") from error
         self._length += len(data)
@@ -80,8 +97,15 @@ class JsonlSink:
         if self._durable:
             os.fdatasync(self._fd)
 
+    async def _idle(self) -> None:
+        """Wait for a write whose caller was cancelled."""
+        if self._writing is not None:
+            await asyncio.wait([self._writing])
+            self._writing = None
+
     async def close(self) -> None:
         """Close the file."""
+        await self._idle()
         if self._fd >= 0:
             fd, self._fd = self._fd, -1
             os.close(fd)

@@ -76,8 +76,9 @@ class MemorySink:
         self.lines: list[bytes] = []
         self.broken = False
 
-    async def open(self, mark: bytes | None) -> None:
+    async def open(self, mark: bytes | None) -> bytes:
         del self.lines[int(mark or 0) :]
+        return mark or b"0"
 
     async def write(self, lines: Sequence[bytes]) -> bytes:
         if self.broken:

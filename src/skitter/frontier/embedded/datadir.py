@@ -6,7 +6,7 @@ import os
 import shutil
 from pathlib import Path
 
-from skitter.errors import ConfigError, DataDirError
+from skitter.errors import ConfigError, DataDirError, SkitterError
 from skitter.frontier.embedded.layout import FORMAT_VERSION
 
 MARKER = "skitter.json"
@@ -25,6 +25,10 @@ class DataDir:
         """Where the frontier's store lies."""
         return self.path / FRONTIER
 
+    def exists(self) -> bool:
+        """Tell whether a crawl has begun here."""
+        return (self.path / MARKER).is_file()
+
     def acquire(self, *, fresh: bool = False) -> None:
         """Make or check the directory and take it for this process."""
         try:
@@ -41,7 +45,7 @@ class DataDir:
             if fresh:
                 self._empty()
             self._mark()
-        except (DataDirError, ConfigError):
+        except SkitterError:
             self.release()
             raise
 
@@ -99,9 +103,8 @@ class DataDir:
             os.ftruncate(self._fd, 0)
             os.pwrite(self._fd, text.encode(), 0)
         except OSError as error:
-            raise ConfigError(
-                f"--data {self.path}: cannot be written ({error.strerror})"
-            ) from error
+            kind = StoreUnavailable if error.errno in FULL else ConfigError
+            raise kind(f"--data {self.path}: cannot be written ({error.strerror})") from error
 
     def release(self) -> None:
         """Let the directory go."""

@@ -95,7 +95,7 @@ class Handout:
         held = core.leases.by_id.get(item.lease_id)
         if held is not None and host in held.gates:
             held.gates.remove(host)
-            core.let_go(host, now_ms)
+            core.leave(held, host, now_ms)
         else:
             core.agenda.enlist(host, now_ms)
 
@@ -143,7 +143,7 @@ class Handout:
         line.insert(held.key, held.record.pack())
         now_ms = core.now_ms()
         for host in held.gates:
-            core.let_go(host, now_ms)
+            core.leave(held, host, now_ms)
         core.agenda.enlist(held.queue.host, now_ms)
 
     def _wake_due(self, now_ms: int) -> None:

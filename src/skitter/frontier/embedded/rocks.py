@@ -5,6 +5,7 @@ everything written so far survive a power cut too.
 """
 
 import asyncio
+import logging
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,12 +19,16 @@ from rocksdict import (
     WriteBatch,
 )
 
-from skitter.errors import DataDirError, StoreUnavailable
+from skitter.errors import DataDirError, FrontierError, StoreUnavailable
 from skitter.frontier.embedded.layout import FAMILIES
 
 CACHE_BYTES = 48 << 20
 WRITE_BUFFER_BYTES = 16 << 20
 WAL_BYTES = 64 << 20
+DAMAGED = ("Corruption", "Invalid argument", "Not implemented")
+"""How RocksDB begins when the directory itself is wrong, not the disk under it."""
+
+log = logging.getLogger(__name__)
 
 
 def _options(cache: Cache, *, compressed: bool) -> Options:
@@ -57,7 +62,7 @@ class Rocks:
             name: _options(cache, compressed=name not in ("seen", "host", "queue"))
             for name in FAMILIES
         }
-        with _translated(f"{path}: cannot open the frontier", DataDirError):
+        with _translated(f"{path}: the frontier cannot be opened"):
             self._db = Rdict(str(path), root, column_families=families)
         self.family = {name: self._db.get_column_family(name) for name in FAMILIES}
         self.handle = {name: self._db.get_column_family_handle(name) for name in FAMILIES}
@@ -120,18 +125,22 @@ class Rocks:
         """Flush and close."""
         self.family.clear()
         self.handle.clear()
-        with _translated("the frontier could not be closed cleanly"):
-            self._db.close()
+        try:
+            with _translated("the frontier could not be flushed on closing"):
+                self._db.close()
+        except FrontierError as error:
+            # Everything acked is in the log already; the next opening reads it from there.
+            log.warning("%s", error)
 
 
 @contextmanager
-def _translated(
-    what: str, kind: type[StoreUnavailable] | type[DataDirError] = StoreUnavailable
-) -> Iterator[None]:
-    # rocksdict raises bare Exception for every RocksDB error.
+def _translated(what: str) -> Iterator[None]:
+    # rocksdict raises bare Exception for every RocksDB error; only its words tell them apart.
     try:
         yield
-    except (StoreUnavailable, DataDirError, asyncio.CancelledError):
+    except asyncio.CancelledError:
         raise
     except Exception as error:
-        raise kind(f"{what}: {error}") from error
+        words = str(error)
+        kind = DataDirError if words.startswith(DAMAGED) else StoreUnavailable
+        raise kind(f"{what}: {words}") from error
