@@ -20,7 +20,7 @@ from skitter.crawl.inspect import InspectServer, ask_running
 from skitter.crawl.judge import Judge
 from skitter.crawl.load import raise_file_limit
 from skitter.crawl.manners import Manners
-from skitter.crawl.seeding import Seeder
+from skitter.crawl.seeding import SEED, Seeder
 from skitter.crawl.summary import Summary, Totals
 from skitter.crawl.visit import Visitor
 from skitter.errors import ConfigError, DataDirError, SkitterError
@@ -39,9 +39,12 @@ from skitter.types import JobNumber
 from skitter.url.fingerprint import Fingerprinter
 from skitter.url.normalise import Normaliser
 from skitter.url.partition import SLOTS
-from skitter.url.scope import Scope
+from skitter.url.scope import Scope, ScopeKind
 
 MEMBER = "local"
+LOCAL_LEASE_MS = 7 * 24 * 3600 * 1000
+"""Nobody else works on a directory held by this process, and a restart ends every lease: leases
+need only outlast a laptop's sleep."""
 STATS_S = 0.25
 
 
@@ -60,7 +63,11 @@ class Crawl:
             parts.equipment,
             parts.committer,
             stats=self.stats,
-            options=EngineOptions(concurrency=options.concurrency, pages=job.limits.pages),
+            options=EngineOptions(
+                concurrency=options.concurrency,
+                pages=job.limits.pages,
+                ahead=not job.polite.delay,
+            ),
         )
         self._main: asyncio.Task[None] | None = None
 
@@ -189,6 +196,8 @@ class _Parts:
             blackbox=self.blackbox,
             clock=self.clock,
             rng=rng,
+            home=Scope(ScopeKind.DOMAIN),
+            lease_ms=LOCAL_LEASE_MS,
         )
         self._number = number
         self.seeder = Seeder(self.equipment)
@@ -197,14 +206,26 @@ class _Parts:
         """Take up what earlier runs left: totals, the scope as it grew, the sinks' positions."""
         self.totals = Totals.decode(await self.frontier.mark(totals_mark(self._number)))
         prefix = scope_mark(self._number)
-        for name in await self.frontier.marks(prefix):
+        for name, value in (await self.frontier.marks(prefix)).items():
             self.judge.scope.add(name[len(prefix) :])
+            if value == SEED:
+                self.equipment.home.add(name[len(prefix) :])
         marks = {}
         for sink in self.sinks:
             known = await self.frontier.mark(sink.mark_name)
+            if known is None:
+                await self._refuse_second_file(sink)
             marks[sink.mark_name] = await sink.open(known)
         await self.frontier.ack([], marks=marks)
         self.committer = Committer(self.equipment, self.sinks, self.totals)
+
+    async def _refuse_second_file(self, sink: JsonlSink) -> None:
+        """Raise when the records of this crawl are in another file: they would be torn apart."""
+        for name in await self.frontier.marks(JsonlSink.MARK_PREFIX):
+            raise ConfigError(
+                f"--out {sink.path}: this crawl writes to {name.removeprefix(sink.MARK_PREFIX)};"
+                " name that file to go on, or --fresh to start over"
+            )
 
     async def close(self) -> None:
         """Close what holds files."""

@@ -5,6 +5,7 @@ one batch are written while the ack of the batch before is synced; acks follow e
 """
 
 import asyncio
+import logging
 from collections.abc import Callable, Sequence
 
 from skitter.crawl.equipment import Equipment
@@ -14,6 +15,8 @@ from skitter.frontier.model import Ack, Link, Receipt
 from skitter.pipeline.base import Sink
 from skitter.pipeline.record import encode_line
 from skitter.types import JobNumber
+
+log = logging.getLogger(__name__)
 
 BATCH = 32
 """Pages per commit when the disk keeps up; larger batches gain nothing."""
@@ -135,8 +138,11 @@ class Committer:
     async def _finish_ack(self) -> None:
         if self._ack is None:
             return
-        await self._ack
+        receipt = await self._ack
         self._ack = None
+        if receipt.stale:
+            log.warning("%s acks came too late; their pages are fetched again", len(receipt.stale))
+            self._with.finder.forget()
         self._with.reservations.arrived()
         done, self._acking = self._acking, []
         for visit in done:
@@ -161,7 +167,8 @@ class Committer:
 
         Renewing right before the write makes sure that no lease ends between record and ack.
         """
-        gone = set(await self._with.frontier.renew([visit.lease for visit in batch]))
+        leases = [visit.lease for visit in batch]
+        gone = set(await self._with.frontier.renew(leases, self._with.lease_ms))
         if not gone:
             return batch
         # Links of a lost visit count as known hrefs but were never queued.

@@ -20,6 +20,8 @@ from skitter.url.partition import Partition, partition_key, slot_of
 
 REMEMBERED = 400_000
 """Hrefs remembered over all origins; beyond it everything is forgotten and learned anew."""
+MAX_REMEMBERED_CHARS = 300
+"""Longer hrefs are rare on honest pages; remembering them would let a page fill the memory."""
 _MAX_RANK = 0xFFFF_FFFF
 _ABSOLUTE = ("http://", "https://")
 
@@ -79,6 +81,8 @@ class LinkFinder:
         return found
 
     def _remember(self, href: str, known: set[str], absolute: set[str]) -> None:
+        if len(href) > MAX_REMEMBERED_CHARS:
+            return
         if href[:1] == "/":
             # "//host/x" depends on the scheme alone, and an origin has one.
             known.add(href)

@@ -30,6 +30,8 @@ class EngineOptions:
     concurrency: int = 64
     pages: int | None = None
     """Visits after which the run ends."""
+    ahead: bool = True
+    """Claim more than the workers can begin at once; only without a delay between requests."""
     patience_s: float = 180.0
     """When nothing can be fetched for longer than this, the run ends and leaves the rest queued."""
     drain_s: float = 4.0
@@ -51,6 +53,7 @@ class Engine:
         self._reader = equipment.reader
         self._job = equipment.number
         self._clock = equipment.clock
+        self._lease_ms = equipment.lease_ms
         self._committer = committer
         self._stats = stats
         self._options = options
@@ -111,7 +114,10 @@ class Engine:
             pass
         finally:
             await self._committer.wind_up()
-        await self._committer.flush()
+        try:
+            await self._committer.flush()
+        finally:
+            await self._committer.wind_up()
         # A back-off learned while draining must hold in the next run too.
         freed, self._freed = self._freed, []
         await self._frontier.claim(grants, 0, freed=freed)
@@ -122,7 +128,7 @@ class Engine:
             if self._stopping.is_set():
                 return
             freed, self._freed = self._freed, []
-            claim = await self._frontier.claim(grants, wanted, freed=freed)
+            claim = await self._frontier.claim(grants, wanted, lease_ms=self._lease_ms, freed=freed)
             for lease in claim.leases:
                 self._live[lease.id] = lease
             self._leases.extend(claim.leases)
@@ -133,7 +139,8 @@ class Engine:
 
     def _wanted(self) -> int:
         """Return how many leases to claim: enough to keep the workers busy, and a few ahead."""
-        ahead = max(2, self._limit // 4)
+        # A lease claimed ahead starts when a worker is free, which need not keep a delay.
+        ahead = max(2, self._limit // 4) if self._options.ahead else 0
         wanted = self._limit + ahead - self._active - len(self._leases)
         if self._options.pages is not None:
             left = self._options.pages - self._ended_pages - len(self._live)
@@ -217,8 +224,8 @@ class Engine:
 
     async def _renew(self) -> None:
         while True:
-            await asyncio.sleep(RENEW_S)
-            await self._frontier.renew(list(self._live.values()))
+            await asyncio.sleep(min(RENEW_S, self._lease_ms / 3000))
+            await self._frontier.renew(list(self._live.values()), self._lease_ms)
 
     async def _follow_load(self) -> None:
         """Keep the limit on requests in flight in step with the machine."""

@@ -11,9 +11,11 @@ from skitter.crawl.judge import Judge
 from skitter.crawl.manners import Manners
 from skitter.fetch.base import Fetcher
 from skitter.frontier.base import Frontier, FrontierReader
+from skitter.frontier.model import LEASE_MS
 from skitter.job.spec import Job
 from skitter.types import JobNumber
 from skitter.url.normalise import Normaliser
+from skitter.url.scope import Scope
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,3 +35,6 @@ class Equipment:
     blackbox: BlackBox
     clock: Clock
     rng: random.Random
+    home: Scope
+    """The registered domains of entries and seeds: where a job's own headers may go."""
+    lease_ms: int = LEASE_MS

@@ -15,12 +15,13 @@ from skitter.politeness.robots_cache import RobotsCache, RobotsOptions
 from skitter.politeness.robots_entry import AgentRobots
 from skitter.politeness.robots_reply import RobotsReply
 from skitter.types import HostKey
-from skitter.url.host import origin
+from skitter.url.host import host_key, origin
 
 ROBOTS_HOPS = 5
 ROBOTS_BYTES = 512 * 1024
 """A little over what is read of a robots.txt; an endless one is cut there, not refused."""
 PACES_KEPT = 100_000
+THROTTLED = frozenset({429, 503})
 
 
 class Manners:
@@ -52,6 +53,7 @@ class Manners:
         self._unsaved: dict[str, bytes] = {}
         self._forbidden: dict[str, str] = {}
         """Sites at addresses the operator has not allowed, with the guard's words."""
+        self._rests: dict[str, int] = {}
         self.dead = DeadHosts(clock)
 
     def robots_at_hand(self, url: str) -> AgentRobots | None:
@@ -104,13 +106,21 @@ class Manners:
             try:
                 response = await self._fetcher.fetch(Request(url=at, cut_bytes=ROBOTS_BYTES))
             except AddressRefused as refusal:
-                self._forbidden[origin(url)] = refusal.why
+                if at == url:
+                    self._forbidden[origin(url)] = refusal.why
                 raise
             hop = next_hop(at, response)
             if not isinstance(hop, Follow):
                 break
             at = hop.url
+        if response.status in THROTTLED:
+            verdict = self.answered(host_key(at), response)
+            self._rests[origin(url)] = verdict.next_allowed_ms
         return RobotsReply(status=response.status, body=response.body, redirected=at != url)
+
+    def rests_until_ms(self, url: str) -> int:
+        """Return when a site whose robots.txt request was throttled may be asked again."""
+        return self._rests.get(origin(url), 0)
 
     def crawl_delay(self, url: str) -> float | None:
         """Return the delay robots.txt asks for, if it is known."""

@@ -1,13 +1,19 @@
 """Offers entries and seeds to the frontier, in batches, with back pressure."""
 
 import asyncio
+import logging
 from collections.abc import Callable, Iterable, Iterator
 
 from skitter.crawl.commit import scope_mark
 from skitter.crawl.equipment import Equipment
 from skitter.crawl.feed import Feed
+from skitter.errors import UrlError
 
 FULL_POLL_S = 0.2
+SEED = b"seed"
+"""Value of a scope mark that came from a seed, not from an entry's redirect."""
+
+log = logging.getLogger(__name__)
 
 
 class Seeder:
@@ -23,13 +29,15 @@ class Seeder:
         """
         equipment = self._with
         normals = [equipment.normaliser.absolute(url) for url in urls]
+        for normal in normals:
+            equipment.home.add(normal.url)
         wider = [normal.url for normal in normals if equipment.judge.scope.add(normal.url)]
         if wider:
             # Links to those hosts were out of scope until here.
             equipment.finder.forget()
         if wider and keep_scope:
             prefix = scope_mark(equipment.number)
-            await equipment.frontier.ack([], marks={f"{prefix}{url}": b"" for url in wider})
+            await equipment.frontier.ack([], marks={f"{prefix}{url}": SEED for url in wider})
         links = [equipment.finder.make_link(normal, 0) for normal in normals]
         return (await equipment.frontier.offer(links)).new if links else 0
 
@@ -38,8 +46,18 @@ class Seeder:
         feed = Feed(seeds)
         while batch := await feed.take():
             await self._room()
-            await self.offer(batch, keep_scope=True)
+            await self.offer(self._usable(batch), keep_scope=True)
             offered()
+
+    def _usable(self, urls: list[str]) -> Iterator[str]:
+        """Yield the seeds that keep the job's own limits, such as the longest URL."""
+        for url in urls:
+            try:
+                self._with.normaliser.absolute(url)
+            except UrlError as error:
+                log.warning("seed skipped: %s", error)
+            else:
+                yield url
 
     async def _room(self) -> None:
         """Wait until the queue is below its bound; the frontier has no event for that."""

@@ -6,7 +6,7 @@ committer. A response frees its host at once; the ack follows when the record is
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from skitter.crawl.equipment import Equipment
 from skitter.crawl.records import begin_record, describe, lead_to, take_headers
@@ -21,7 +21,7 @@ from skitter.errors import (
 )
 from skitter.fetch.base import Request, Response
 from skitter.fetch.redirects import BadRedirect, Follow, next_hop
-from skitter.frontier.model import MAX_LOST, Freed, Hop, Lease, Result
+from skitter.frontier.model import MAX_LOST, Freed, Hop, Lease, Link, Result
 from skitter.parse.document import parse_page
 from skitter.parse.follow import FollowOptions
 from skitter.politeness.decision import Code, Decision
@@ -35,6 +35,7 @@ log = logging.getLogger(__name__)
 
 MAX_HOP_WAIT_MS = 10_000
 """A redirect to a host that rests longer than this leaves its target to the queue."""
+_NO_HEADERS: Mapping[str, str] = {}
 RETRYABLE_STATUSES = frozenset({408, 425, 429, 500, 502, 503, 504})
 ROBOTS_TRIES = 3
 
@@ -97,7 +98,7 @@ class Visitor:
         try:
             request = Request(
                 url=trip.url,
-                headers=self._headers,
+                headers=self._own_headers(trip),
                 accept_types=equipment.job.http.types,
             )
             response = await equipment.fetcher.fetch(request)
@@ -109,6 +110,13 @@ class Visitor:
             self._let_go(trip, verdict)
             raise Ended(self._put_off(trip, response, verdict))
         return response, verdict
+
+    def _own_headers(self, trip: Trip) -> Mapping[str, str]:
+        """Return the job's headers for its own sites: they may hold secrets."""
+        if not self._headers or not self._with.home.contains(trip.url, trip.host):
+            return _NO_HEADERS
+        downgraded = trip.lease.url.startswith("https") and not trip.url.startswith("https")
+        return _NO_HEADERS if downgraded else self._headers
 
     def _let_go(self, trip: Trip, verdict: Verdict) -> None:
         rest_ms = verdict.next_allowed_ms
@@ -132,7 +140,9 @@ class Visitor:
             return
         decision = robots.judge(trip.url)
         if decision.code is Code.ROBOTS_UNAVAILABLE and trip.lease.attempts + 1 < ROBOTS_TRIES:
-            raise Ended(self._later(trip, Result.RETRY, robots.expires_at_ms, decision.code))
+            at_ms = max(robots.expires_at_ms, manners.rests_until_ms(trip.url))
+            self._free(Freed(trip.lease.id, trip.host, None, manners.rests_until_ms(trip.url)))
+            raise Ended(self._later(trip, Result.RETRY, at_ms, decision.code))
         if robots.unavailable and robots.status is None:
             why = f"robots.txt could not be read: {robots.error}"
             raise Ended(self._end(trip, Outcome.FAILED, why, reason=decision.code))
@@ -163,7 +173,9 @@ class Visitor:
         except (Ended, FetchError):
             self._let_go(trip, verdict)
             raise
-        if normal.host == trip.host:
+        alone = self._with.job.polite.per_host == 1 or not verdict.delay_ms
+        if normal.host == trip.host and alone and verdict.delay_ms <= MAX_HOP_WAIT_MS:
+            # The gate is this visit's own: nobody else asks the host meanwhile.
             trip.url = normal.url
             await asyncio.sleep(verdict.delay_ms / 1000)
             await self._robots_allow(trip)
@@ -221,16 +233,23 @@ class Visitor:
         """End a visit whose redirect leads to a resting host: the target becomes a link."""
         equipment = self._with
         target = equipment.normaliser.absolute(trip.url)
-        for hop in trip.hops:
-            equipment.reservations.release(hop.fp)
-        trip.hops.clear()
+        held = self._release_hops(trip)
         visit = self._end(trip, Outcome.DUPLICATE, None)
         lead_to(visit, trip, target).duplicate_of = target.url
         if trip.wider_scope:
             visit.wider_scope = [trip.url]
             self._widen(visit.wider_scope)
-        visit.links = [equipment.finder.make_link(target, trip.lease.depth, trip.lease.url)]
+        link = equipment.finder.make_link(target, trip.lease.depth, trip.lease.url)
+        visit.links = [link, *held]
         return visit
+
+    def _release_hops(self, trip: Trip) -> list[Link]:
+        """Give up the targets this trip reserved; answers the links held back for them."""
+        held: list[Link] = []
+        for hop in trip.hops:
+            held += self._with.reservations.release(hop.fp)
+        trip.hops = []
+        return held
 
     def _read(self, trip: Trip, response: Response) -> Visit:
         """Turn the final response into a record and links."""
@@ -287,7 +306,14 @@ class Visitor:
             visit.record.status, visit.record.content_type = error.status, error.content_type
             return visit
         if isinstance(error, AddressRefused):
-            return self._refused(trip, Decision.refuse(Code.ADDRESS, error.why))
+            why = f"{error.why}; the operator may allow it with --allow-private"
+            return self._refused(trip, Decision.refuse(Code.ADDRESS, why))
+        if isinstance(error, TooManyRedirects):
+            # Each hop may be fine when it is asked for itself.
+            held = self._release_hops(trip)
+            visit = self._end(trip, Outcome.FAILED, error.why, reason=reason)
+            visit.links = held
+            return visit
         at_ms = self._next_try_ms(trip) if error.retryable else None
         if at_ms is None:
             return self._end(trip, Outcome.FAILED, error.why, reason=reason)
@@ -301,8 +327,7 @@ class Visitor:
     def _later(self, trip: Trip, result: Result, at_ms: int | None, reason: str) -> Visit:
         """Leave the URL for another time; what was held back for its target goes on its way."""
         visit = Visit(lease=trip.lease, result=result, at_ms=at_ms, reason=reason)
-        for hop in trip.hops:
-            visit.links += self._with.reservations.release(hop.fp)
+        visit.links = self._release_hops(trip)
         return visit
 
     def _refused(self, trip: Trip, decision: Decision) -> Visit:

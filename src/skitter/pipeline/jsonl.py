@@ -5,6 +5,7 @@ written but never acked, and their pages are fetched again.
 """
 
 import asyncio
+import errno
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,6 +15,8 @@ from skitter.errors import FULL, ConfigError, SinkError, SkitterError
 
 class JsonlSink:
     """Appends lines to one file."""
+
+    MARK_PREFIX = "sink:jsonl:"
 
     def __init__(self, path: Path, *, durable: bool = True, overwrite: bool = False) -> None:
         self._path = path
@@ -27,14 +30,20 @@ class JsonlSink:
     @property
     def mark_name(self) -> str:
         """The name under which the safe length is kept."""
-        return f"sink:jsonl:{self._path.resolve()}"
+        return f"{self.MARK_PREFIX}{self._path.resolve()}"
+
+    @property
+    def path(self) -> Path:
+        """The file."""
+        return self._path
 
     def check(self) -> None:
         """Raise ``ConfigError`` when the file cannot be written; changes nothing it holds."""
-        try:
-            os.close(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644))
-        except OSError as error:
-            raise self._unwritable(error) from error
+        wanted = self._path if self._path.exists() else self._path.parent
+        if not wanted.exists():
+            raise self._unwritable(FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT)))
+        if not os.access(wanted, os.W_OK) or self._path.is_dir():
+            raise self._unwritable(PermissionError(errno.EACCES, os.strerror(errno.EACCES)))
 
     def _unwritable(self, error: OSError) -> SkitterError:
         if error.errno in FULL:
@@ -47,6 +56,11 @@ class JsonlSink:
     async def open(self, mark: bytes | None) -> bytes:
         """Open the file, check that it is ours, and cut what was never acked."""
         safe = int(mark) if mark is not None else 0
+        if safe and not self._path.exists():
+            raise ConfigError(
+                f"--out {self._path}: does not exist, but this crawl has written {safe} bytes to"
+                " it; put the file back, or --fresh to start over"
+            )
         flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
         try:
             self._fd = os.open(self._path, flags, 0o644)

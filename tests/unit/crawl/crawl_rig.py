@@ -35,7 +35,7 @@ from skitter.testing.virtual_clock import VirtualClock
 from skitter.types import Fingerprint, HostKey, JobNumber, PageClass
 from skitter.url.fingerprint import Fingerprinter
 from skitter.url.normalise import Normaliser, NormalUrl
-from skitter.url.scope import Scope
+from skitter.url.scope import Scope, ScopeKind
 
 Record = dict[str, Any]
 SITE = "http://site.test"
@@ -186,6 +186,7 @@ class CrawlRig:
             reservations=self.reservations,
             blackbox=self.blackbox,
             clock=at,
+            home=Scope(ScopeKind.DOMAIN),
             rng=rng,
         )
         self.visitor = Visitor(self.equipment, self.freed.append)

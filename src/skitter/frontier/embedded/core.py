@@ -82,7 +82,7 @@ class Core:
         """Let go of a gate held under a lease; one never entered costs the host no delay."""
         enters_at = held.enters_at.pop(host, 0)
         if enters_at > now_ms and host.next_at_ms == enters_at + host.delay_ms:
-            host.next_at_ms = enters_at - host.delay_ms if host.per_host == 1 else enters_at
+            host.next_at_ms = enters_at
         self.let_go(host, now_ms)
 
     def take_gate(self, held: Held, host: Host, now_ms: int) -> None:

@@ -6,7 +6,7 @@ import os
 import shutil
 from pathlib import Path
 
-from skitter.errors import ConfigError, DataDirError, SkitterError
+from skitter.errors import FULL, ConfigError, DataDirError, SkitterError, StoreUnavailable
 from skitter.frontier.embedded.layout import FORMAT_VERSION
 
 MARKER = "skitter.json"

@@ -1,10 +1,12 @@
 """The leases of this process, and when they end. In memory only: a restart ends them all."""
 
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 
 from skitter.frontier.embedded.agenda import Host, Queue
 from skitter.frontier.embedded.layout import Record
 from skitter.frontier.model import Lease
+
+SPARE_ENTRIES = 1000
 
 
 class Held:
@@ -57,7 +59,12 @@ class LeaseBook:
         )
         held = Held(lease, queue, key, record)
         self.by_id[lease.id] = self.by_key[key] = held
-        heappush(self._expiry, (expires_at, lease.id))
+        if len(self._expiry) > 2 * len(self.by_id) + SPARE_ENTRIES:
+            # Ended leases leave their entry behind; long leases would gather them without end.
+            self._expiry = [(h.expires_at, h.lease.id) for h in self.by_id.values()]
+            heapify(self._expiry)
+        else:
+            heappush(self._expiry, (expires_at, lease.id))
         return lease
 
     def end(self, held: Held) -> None:
@@ -71,7 +78,6 @@ class LeaseBook:
         if held is None:
             return False
         held.expires_at = expires_at
-        heappush(self._expiry, (expires_at, lease_id))
         return True
 
     def expired(self, boot: float) -> list[Held]:
@@ -82,6 +88,8 @@ class LeaseBook:
             held = self.by_id.get(lease_id)
             if held is not None and held.expires_at <= boot:
                 over[lease_id] = held
+            elif held is not None:
+                heappush(self._expiry, (held.expires_at, lease_id))
         return list(over.values())
 
     def next_expiry(self) -> float | None:

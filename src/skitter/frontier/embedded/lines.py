@@ -71,14 +71,15 @@ class Line:
         else:
             head.append((key, record))
         self.budget.left -= 1
-        if len(head) > 2 * MAX_HEAD:
-            self._unload()
+        most = MAX_HEAD if self.budget.left > 0 else MIN_HEAD
+        if len(head) > 2 * most:
+            self._unload(most)
 
-    def _unload(self) -> None:
-        """Leave the far half of a head that grew at its front (depth-first) to the disk."""
-        self.next_read = self.head[MAX_HEAD][0]
-        self.budget.left += len(self.head) - MAX_HEAD
-        del self.head[MAX_HEAD:]
+    def _unload(self, most: int) -> None:
+        """Leave the far part of a head that grew at its front (depth-first) to the disk."""
+        self.next_read = self.head[most][0]
+        self.budget.left += len(self.head) - most
+        del self.head[most:]
 
     def urgency(self) -> int:
         """Return the first entry's urgency (0 is most urgent), or a lower bound of it."""

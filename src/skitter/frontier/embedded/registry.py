@@ -27,6 +27,7 @@ from skitter.url.host import host_name
 HEAD_ENTRIES = 100_000
 """How many waiting URLs are held in memory over all hosts."""
 
+LONGEST_REST_MS = 26 * 3600 * 1000
 UNSET = -1
 """A delay or concurrency of a host that no job has met yet."""
 
@@ -59,7 +60,9 @@ class Registry:
             host = Host(u32.unpack(key)[0], HostKey(row.name), row.delay_ms, row.per_host)
             host.stored_at_ms = row.next_at_ms
             host.stored_delay_ms = row.delay_ms
-            host.next_at_ms = max(row.next_at_ms, now_ms + row.delay_ms)
+            # A time beyond the longest back-off was written under a wrong clock.
+            rests_until = min(row.next_at_ms, now_ms + LONGEST_REST_MS)
+            host.next_at_ms = max(rests_until, now_ms + row.delay_ms)
             numbered[host.id] = self.hosts[host.name] = host
             self._next_host = max(self._next_host, host.id + 1)
         for key, value in rocks.scan("queue", b""):
