@@ -221,11 +221,12 @@ class Visitor:
     async def _enter(self, trip: Trip) -> None:
         """Wait for the target host's gate; a hop is a request like any other."""
         equipment = self._with
+        patience = equipment.clock.boot() + MAX_HOP_WAIT_MS / 1000
         while True:
-            wait_ms = await equipment.frontier.enter(trip.lease, trip.host)
+            wait_ms = await equipment.frontier.enter(trip.lease, trip.host, MAX_HOP_WAIT_MS)
             if not wait_ms:
                 return
-            if wait_ms > MAX_HOP_WAIT_MS:
+            if wait_ms > MAX_HOP_WAIT_MS or equipment.clock.boot() > patience:
                 raise Ended(self._leave_to_queue(trip))
             await asyncio.sleep(wait_ms / 1000)
 

@@ -67,12 +67,13 @@ class Frontier(Protocol):
     async def renew(self, leases: Sequence[Lease], lease_ms: int = LEASE_MS) -> list[int]:
         """Prolong leases; answer the ids of those that are gone."""
 
-    async def enter(self, lease: Lease, host: HostKey) -> int:
+    async def enter(self, lease: Lease, host: HostKey, at_most_ms: int | None = None) -> int:
         """Take the gate of another host under ``lease`` (a redirect hop).
 
         Answers 0 when the host may be asked, else the milliseconds to wait before asking again;
-        the first question keeps a place in line, before the host's queued URLs. The gate is let go
-        by a ``Freed`` naming the host, or with the lease.
+        the first question keeps a place in line, before the host's queued URLs, unless the host
+        rests for longer than ``at_most_ms``: then nothing is taken. The gate is let go by a
+        ``Freed`` naming the host, or with the lease.
         """
 
 

@@ -84,7 +84,7 @@ class Control:
         for held in [h for h in core.leases.by_id.values() if h.queue.job == job]:
             core.leases.end(held)
             for host in held.gates:
-                core.leave(held, host, now_ms)
+                core.let_go(host, now_ms)
         for queue in core.registry.of_job(job):
             for line in (queue.data, queue.nav):
                 if line is not None:

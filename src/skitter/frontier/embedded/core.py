@@ -78,13 +78,6 @@ class Core:
                 self.take_gate(held, host, now_ms)
         self.agenda.enlist(host, now_ms)
 
-    def leave(self, held: Held, host: Host, now_ms: int) -> None:
-        """Let go of a gate held under a lease; one never entered costs the host no delay."""
-        enters_at = held.enters_at.pop(host, 0)
-        if enters_at > now_ms and host.next_at_ms == enters_at + host.delay_ms:
-            host.next_at_ms = enters_at
-        self.let_go(host, now_ms)
-
     def take_gate(self, held: Held, host: Host, now_ms: int) -> None:
         """Hold a host in flight for a redirect, from its next-allowed time on."""
         host.in_flight += 1

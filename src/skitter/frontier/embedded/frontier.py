@@ -123,9 +123,9 @@ class EmbeddedFrontier:
         book = self._core.leases
         return [lease.id for lease in leases if not book.renew(lease.id, expires_at)]
 
-    async def enter(self, lease: Lease, host: HostKey) -> int:
+    async def enter(self, lease: Lease, host: HostKey, at_most_ms: int | None = None) -> int:
         """Take another host's gate under a lease."""
-        return self._handout.enter(lease, host)
+        return self._handout.enter(lease, host, at_most_ms)
 
     async def put_job(self, entry: JobEntry) -> JobNumber:
         """Create or update a job."""

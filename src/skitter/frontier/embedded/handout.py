@@ -95,11 +95,11 @@ class Handout:
         held = core.leases.by_id.get(item.lease_id)
         if held is not None and host in held.gates:
             held.gates.remove(host)
-            core.leave(held, host, now_ms)
+            core.let_go(host, now_ms)
         else:
             core.agenda.enlist(host, now_ms)
 
-    def enter(self, lease: Lease, name: HostKey) -> int:
+    def enter(self, lease: Lease, name: HostKey, at_most_ms: int | None) -> int:
         """Take another host's gate under a lease; 0, or how long to wait."""
         core = self._core
         held = core.leases.by_id.get(lease.id)
@@ -108,10 +108,13 @@ class Handout:
         now_ms = core.now_ms()
         host = core.registry.host(name, core.registry.jobs[held.queue.job])
         if host not in held.enters_at or host not in held.gates:
+            rest_ms = host.next_at_ms - now_ms
+            if at_most_ms is not None and rest_ms > at_most_ms:
+                return rest_ms
             if host.in_flight >= host.per_host:
                 if lease.id not in host.waiters:
                     host.waiters.append(lease.id)
-                return max(GATE_POLL_MS, host.next_at_ms - now_ms)
+                return max(GATE_POLL_MS, rest_ms)
             if lease.id in host.waiters:
                 host.waiters.remove(lease.id)
             core.take_gate(held, host, now_ms)
@@ -143,7 +146,7 @@ class Handout:
         line.insert(held.key, held.record.pack())
         now_ms = core.now_ms()
         for host in held.gates:
-            core.leave(held, host, now_ms)
+            core.let_go(host, now_ms)
         core.agenda.enlist(held.queue.host, now_ms)
 
     def _wake_due(self, now_ms: int) -> None:

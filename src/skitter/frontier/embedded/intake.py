@@ -186,7 +186,7 @@ class Intake:
                 line = core.registry.line(held.queue, held.record.page_class)
                 line.insert(held.key, held.record.pack())
             for host in held.gates:
-                core.leave(held, host, now_ms)
+                core.let_go(host, now_ms)
             core.agenda.enlist(held.queue.host, now_ms)
 
 

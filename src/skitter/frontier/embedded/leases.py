@@ -77,6 +77,8 @@ class LeaseBook:
         held = self.by_id.get(lease_id)
         if held is None:
             return False
+        if expires_at < held.expires_at:
+            heappush(self._expiry, (expires_at, lease_id))
         held.expires_at = expires_at
         return True
 
