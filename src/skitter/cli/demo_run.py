@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
 from skitter.cli.run import Crawl, finish, run_crawl
+from skitter.cli.wording import program
 from skitter.config import RunOptions
 from skitter.demo.server import DemoServer
 from skitter.errors import ConfigError
@@ -97,10 +98,11 @@ class DemoRun:
     def next_steps(self) -> list[str]:
         """Return what a person might try next."""
         where = shlex.quote(str(self._directory))
+        skitter = program()
         rows = [
             ("read a record", f"head -n 1 {where}/pages.jsonl | python3 -m json.tool"),
-            ("ask about a page", f"skitter page {self.entry} --data {where}/state"),
-            ("crawl a real site", "skitter crawl https://example.com --pages 100"),
-            ("see all the flags", "skitter crawl --help"),
+            ("ask about a page", f"{skitter} page {self.entry} --data {where}/state"),
+            ("crawl a real site", f"{skitter} crawl https://example.com --pages 100"),
+            ("see all the flags", f"{skitter} crawl --help"),
         ]
         return ["Try next:", *(f"  {what:<18} {command}" for what, command in rows)]

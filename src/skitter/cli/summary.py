@@ -34,11 +34,13 @@ def summary_lines(summary: Summary, resume: str) -> list[str]:
 def resume_command(argv: Sequence[str]) -> str:
     """Return the command that goes on: the same one, without what would start over."""
     kept = [word for word in argv if word != "--fresh"]
-    return shlex.join(["skitter", *kept])
+    return f"{wording.program()} {shlex.join(kept)}"
 
 
 def _headline(summary: Summary) -> str:
     how = _ENDS.get(summary.stopped_by, f"Stopped by the {summary.stopped_by}")
+    if summary.stopped_by == "finished" and summary.run_pages == 0 and summary.pages:
+        how = "Finished before, nothing was left to fetch (--fresh starts over)"
     pages = wording.plural(summary.pages, "page")
     hosts = wording.plural(summary.hosts, "host")
     return f"{how}: {pages} from {hosts} in {wording.duration(summary.seconds)}"
@@ -63,6 +65,10 @@ def _counts(summary: Summary) -> list[str]:
         lines.append(f"  {'status':<12}  {_ranked(summary.status_codes)}")
     if summary.errors:
         lines.append(f"  {'reasons':<12}  {_ranked(summary.errors)}")
+    if summary.cut:
+        lines.append(f"  {'not followed':<12}  {_ranked(summary.cut)}")
+    if summary.trouble:
+        lines.append(f"\n  No page came. The start says: {summary.trouble}")
     return lines
 
 
@@ -86,11 +92,13 @@ def _places(summary: Summary) -> list[str]:
 def _hints(summary: Summary, resume: str) -> list[str]:
     look = page_command(summary.data)
     hints = [f"  {'one page':<12}  {look}"]
-    if summary.queued:
+    if summary.stopped_by == "pages limit":
+        hints.append(f"  {'go on':<12}  the same command with a larger --pages")
+    elif summary.queued:
         hints.append(f"  {'go on':<12}  {resume}")
     return hints
 
 
 def page_command(data: Path) -> str:
     """Return the command that explains one page of a crawl."""
-    return f"skitter page URL --data {shlex.quote(str(data))}"
+    return f"{wording.program()} page URL --data {shlex.quote(str(data))}"

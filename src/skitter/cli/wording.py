@@ -1,5 +1,10 @@
 """Numbers and times as people read them."""
 
+import os
+import shutil
+import sys
+from pathlib import Path
+
 _UNITS = ("bytes", "kB", "MB", "GB", "TB", "PB")
 
 
@@ -49,3 +54,14 @@ def duration(seconds: float) -> str:
 def plural(number: int, noun: str) -> str:
     """Return ``1 page`` or ``2 pages``."""
     return f"{count(number)} {noun}" if number == 1 else f"{count(number)} {noun}s"
+
+
+def program() -> str:
+    """Return how this shell calls the program: by name when it is on the path, else where it is."""
+    if shutil.which("skitter") is not None:
+        return "skitter"
+    own = Path(sys.executable).with_name("skitter")
+    if not own.is_file():
+        return "skitter"
+    near = os.path.relpath(own)
+    return str(own) if near.startswith("..") else near

@@ -10,7 +10,7 @@ from skitter.crawl.hops import Reservations
 from skitter.crawl.judge import Judge
 from skitter.crawl.manners import Manners
 from skitter.fetch.base import Fetcher
-from skitter.frontier.base import Frontier, FrontierReader
+from skitter.frontier.base import Frontier, FrontierControl, FrontierReader
 from skitter.frontier.model import LEASE_MS
 from skitter.job.spec import Job
 from skitter.types import JobNumber
@@ -26,6 +26,7 @@ class Equipment:
     number: JobNumber
     frontier: Frontier
     reader: FrontierReader
+    control: FrontierControl
     fetcher: Fetcher
     manners: Manners
     judge: Judge

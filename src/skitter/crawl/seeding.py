@@ -4,10 +4,13 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterable, Iterator
 
+import msgspec
+
 from skitter.crawl.commit import scope_mark
 from skitter.crawl.equipment import Equipment
 from skitter.crawl.feed import Feed
 from skitter.errors import UrlError
+from skitter.frontier.model import UrlState
 
 FULL_POLL_S = 0.2
 SEED = b"seed"
@@ -40,6 +43,19 @@ class Seeder:
             await equipment.frontier.ack([], marks={f"{prefix}{url}": SEED for url in wider})
         links = [equipment.finder.make_link(normal, 0) for normal in normals]
         return (await equipment.frontier.offer(links)).new if links else 0
+
+    async def revive(self, entries: Iterable[str]) -> None:
+        """Take up entries anew that were given up: what kept them away may be mended."""
+        equipment = self._with
+        for url in entries:
+            normal = equipment.normaliser.absolute(url)
+            known = await equipment.reader.look(equipment.number, normal.host, normal.fp)
+            if known.state is not UrlState.DEAD:
+                continue
+            visit = int(msgspec.json.decode(known.note)["visit"]) if known.note else 0
+            await equipment.control.forget(equipment.number, normal.host, normal.fp)
+            link = equipment.finder.make_link(normal, 0)
+            await equipment.frontier.offer([msgspec.structs.replace(link, visit=visit + 1)])
 
     async def stream(self, seeds: Iterator[str], offered: Callable[[], None]) -> None:
         """Offer seeds as they come, waiting while the queue is full."""

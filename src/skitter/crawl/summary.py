@@ -1,6 +1,6 @@
 """How a crawl stands: totals that survive restarts, and the closing summary."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import msgspec
@@ -84,3 +84,9 @@ class Summary:
     errors: dict[str, int]
     waiting_until: str | None = None
     """When the first of the queued URLs may be fetched, if that is what ended the run."""
+    run_pages: int | None = None
+    """Visits of this run alone; None when it is not known."""
+    trouble: str | None = None
+    """Why the start brought nothing, when not one page of the job came."""
+    cut: dict[str, int] = field(default_factory=dict)
+    """Links of this run's pages that were not followed, by reason."""

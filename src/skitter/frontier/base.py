@@ -115,6 +115,10 @@ class FrontierReader(Protocol):
     async def domains(self, job: JobNumber, limit: int = 100) -> list[tuple[str, Counts]]:
         """Return the registered domains of a job, those with most pending URLs first."""
 
+    @property
+    def hosts_with_work(self) -> int:
+        """Hosts that have a URL to hand out, now or after their rest, or one in flight."""
+
     async def hosts(self, job: JobNumber) -> int:
         """Return how many hosts a job has met."""
 

@@ -34,6 +34,8 @@ class Link(msgspec.Struct, frozen=True, gc=False):
     """Order inside a priority, lower first; equal ranks are first in, first out."""
     referrer: str = ""
     not_before_ms: int = 0
+    visit: int = 1
+    """Number of the visit to come; more than 1 for a URL that is taken up anew."""
 
 
 class Lease(msgspec.Struct, frozen=True):

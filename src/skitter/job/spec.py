@@ -107,7 +107,8 @@ class Http(_Part):
         default=DEFAULT_AGENT, description="User-Agent; robots.txt rules follow it."
     )
     headers: dict[HeaderName, HeaderValue] = Field(
-        default_factory=dict, description='Sent with every request; "env:NAME" is filled in late.'
+        default_factory=dict,
+        description='Sent to the entries\' own domains; "env:NAME" is filled in late.',
     )
     types: MediaTypes = Field(
         default=DEFAULT_TYPES, description="Media types to keep; empty takes any."

@@ -178,6 +178,7 @@ class CrawlRig:
             number=self.number,
             frontier=frontier,
             reader=frontier,
+            control=frontier,
             fetcher=fetcher or self.fetcher,
             manners=self.manners,
             judge=self.judge,

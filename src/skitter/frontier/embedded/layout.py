@@ -114,7 +114,7 @@ class Record(NamedTuple):
             0,
             link.depth,
             link.slot,
-            1,
+            link.visit,
             found_s,
             link.fp,
             link.referrer,
