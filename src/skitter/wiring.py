@@ -236,7 +236,9 @@ async def explain_page(data: Path, url: str) -> dict[str, object]:
         return found
     directory = DataDir(data)
     if not directory.exists():
-        raise DataDirError(f"--data {data}: no crawl has begun there")
+        strange = any(data.iterdir())
+        why = "not a Skitter directory" if strange else "no crawl has begun there"
+        raise DataDirError(f"--data {data}: {why}; wanted the state directory of a crawl")
     directory.acquire()
     frontier = EmbeddedFrontier(directory.frontier)
     try:

@@ -336,10 +336,15 @@ class Oracle:
         first_end = min(self.leases[lease_id].expires_ms for lease_id in gate.held)
         return max(gate.latest_ms, first_end + gate.delay_ms)
 
-    def enter(self, lease: Lease, host: HostKey, wait_ms: int, now_ms: int) -> None:
+    def enter(
+        self, lease: Lease, host: HostKey, at_most_ms: int | None, wait_ms: int, now_ms: int
+    ) -> None:
         """Judge and follow a redirect hop's request for a gate."""
         gate = self.gate(host)
         if lease.id not in gate.held:
+            if at_most_ms is not None and wait_ms > at_most_ms:
+                assert gate.earliest_ms <= now_ms + wait_ms <= gate.latest_ms
+                return
             if gate.full:
                 assert wait_ms > 0, f"entered a host with {len(gate.held)} in flight"
                 if lease.id not in gate.line:

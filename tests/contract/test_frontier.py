@@ -390,6 +390,15 @@ async def test_a_waiting_hop_goes_before_the_queued_urls_of_its_host(rig: Rig) -
     assert paths_of(await rig.take()) == ["c"]
 
 
+async def test_a_hop_takes_no_gate_that_opens_too_late(rig: Rig) -> None:
+    await rig.offer("a", rig.link("b", OTHER_HOST))
+    await rig.store.set_host(OTHER_HOST, not_before_ms=rig.now_ms + 10_000)
+    lease = await rig.take_one()
+    assert await rig.store.enter(lease, OTHER_HOST, at_most_ms=5_000) == 10_000
+    rig.tick(10)
+    assert paths_of(await rig.take()) == ["b"]
+
+
 async def test_waiting_hops_are_let_in_first_come_first_served(rig: Rig) -> None:
     busy = HostKey("busy.example.net")
     await rig.offer("a", rig.link("b", OTHER_HOST), rig.link("c", busy))

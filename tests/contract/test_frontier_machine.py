@@ -350,16 +350,16 @@ class FrontierMachine(RuleBasedStateMachine):
         for lease in leases.values():
             self.oracle.renew(lease, lease_ms, lease.id in gone, self.now_ms)
 
-    @rule(pick=picks, host=hosts)
-    def enter(self, pick: int, host: HostKey) -> None:
+    @rule(pick=picks, host=hosts, at_most_ms=st.sampled_from((None, 5_000)))
+    def enter(self, pick: int, host: HostKey, at_most_ms: int | None) -> None:
         lease = self.pick_lease(pick)
         held = self.oracle.leases.get(lease.id) if lease else None
         if held is None or held.expires_ms <= self.now_ms or self.unsettled(host):
             return
         gate = self.oracle.gate(host)
         if held.lease.id not in gate.held or held.lease.id in gate.promised:
-            wait_ms = self.run(self.store.enter(held.lease, host))
-            self.oracle.enter(held.lease, host, wait_ms, self.now_ms)
+            wait_ms = self.run(self.store.enter(held.lease, host, at_most_ms))
+            self.oracle.enter(held.lease, host, at_most_ms, wait_ms, self.now_ms)
 
     # Time
 

@@ -130,7 +130,7 @@ class Rocks:
                 self._db.close()
         except FrontierError as error:
             # Everything acked is in the log already; the next opening reads it from there.
-            log.warning("%s", error)
+            log.info("%s", error)
 
 
 @contextmanager
