@@ -235,10 +235,7 @@ async def explain_page(data: Path, url: str) -> dict[str, object]:
     if found is not None:
         return found
     directory = DataDir(data)
-    if not directory.exists():
-        strange = any(data.iterdir())
-        why = "not a Skitter directory" if strange else "no crawl has begun there"
-        raise DataDirError(f"--data {data}: {why}; wanted the state directory of a crawl")
+    directory.require()
     directory.acquire()
     frontier = EmbeddedFrontier(directory.frontier)
     try:

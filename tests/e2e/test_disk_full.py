@@ -61,7 +61,9 @@ def assert_stopped(ended: subprocess.CompletedProcess[str], *words: str) -> None
     """Check that a run ended for want of room and said so in one line."""
     assert ended.returncode == 3, (ended.returncode, ended.stderr)
     assert ended.stdout == ""
-    [line] = ended.stderr.splitlines()
+    lines = ended.stderr.splitlines()
+    assert len(lines) == 1, ended.stderr
+    [line] = lines
     assert line.startswith("skitter: ")
     assert [word for word in words if word not in line] == []
 

@@ -107,8 +107,13 @@ class Committer:
 
     async def wind_up(self) -> None:
         """Wait for a flush that was left alone, so that what it writes to can be closed."""
+        left: list[asyncio.Task[None] | asyncio.Task[Receipt]] = []
         if self._flushing is not None:
-            await asyncio.wait([self._flushing])
+            left.append(self._flushing)
+        if self._ack is not None:
+            left.append(self._ack)
+        # Their errors are told by whoever failed first; asking for them marks them as told.
+        await asyncio.gather(*left, return_exceptions=True)
 
     async def _commit(self, batch: list[Visit]) -> None:
         await self._name_duplicates(batch)

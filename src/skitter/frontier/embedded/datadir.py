@@ -25,9 +25,12 @@ class DataDir:
         """Where the frontier's store lies."""
         return self.path / FRONTIER
 
-    def exists(self) -> bool:
-        """Tell whether a crawl has begun here."""
-        return (self.path / MARKER).is_file()
+    def require(self) -> None:
+        """Raise when no crawl has begun here; makes nothing."""
+        if not (self.path / MARKER).is_file():
+            strange = any(self.path.iterdir())
+            why = "not a Skitter directory" if strange else "no crawl has begun there"
+            raise DataDirError(f"--data {self.path}: {why}; wanted the directory of a crawl")
 
     def acquire(self, *, fresh: bool = False) -> None:
         """Make or check the directory and take it for this process."""

@@ -14,6 +14,7 @@ from skitter.types import HostKey
 
 DUE_BATCH = 256
 GATE_POLL_MS = 20
+LOST_WAIT_MS = 1000
 
 
 class Handout:
@@ -104,7 +105,8 @@ class Handout:
         core = self._core
         held = core.leases.by_id.get(lease.id)
         if held is None:
-            return 0
+            # Whoever lost the lease has no right to ask; its ack will be stale.
+            return LOST_WAIT_MS
         now_ms = core.now_ms()
         host = core.registry.host(name, core.registry.jobs[held.queue.job])
         if host not in held.enters_at or host not in held.gates:
@@ -119,7 +121,13 @@ class Handout:
                 host.waiters.remove(lease.id)
             core.take_gate(held, host, now_ms)
             core.agenda.enlist(host, now_ms)
-        return max(0, held.enters_at[host] - now_ms)
+        wait_ms = held.enters_at[host] - now_ms
+        if wait_ms < 0:
+            # It comes late for its turn: the next request keeps its distance from this one.
+            held.enters_at[host] = now_ms
+            host.next_at_ms = max(host.next_at_ms, now_ms + host.delay_ms)
+            core.agenda.enlist(host, now_ms)
+        return max(0, wait_ms)
 
     def reap(self) -> None:
         """Return URLs whose lease is over to their place, counting the loss."""

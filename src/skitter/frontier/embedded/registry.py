@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import msgspec
 
+from skitter.errors import FrontierError
 from skitter.frontier.embedded.agenda import Host, Queue
 from skitter.frontier.embedded.layout import (
     FORMAT_VERSION,
@@ -117,6 +118,8 @@ class Registry:
         found = self.queues.get((job, host))
         if found is not None:
             return found
+        if job not in self.jobs:
+            raise FrontierError(f"there is no job number {job}")
         return self._add_queue(self._next_queue, self.host(host, self.jobs[job]), job)
 
     def _add_queue(self, number: int, host: Host, job: JobNumber) -> Queue:
