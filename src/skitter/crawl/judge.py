@@ -17,7 +17,6 @@ class Judge:
     def __init__(self, job: Job, scope: Scope) -> None:
         self.scope = scope
         self._depth = job.depth
-        self._max_length = job.urls.max_length
         self._filter = LinkFilter(job.include, job.exclude)
         self._filters = bool(job.include or job.exclude)
         skipped = job.http.skip_suffixes

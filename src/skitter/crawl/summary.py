@@ -19,7 +19,6 @@ class Totals(msgspec.Struct):
     refused: int = 0
     duplicates: int = 0
     body_bytes: int = 0
-    dropped: int = 0
     status_codes: dict[int, int] = {}
     errors: dict[str, int] = {}
     """Reasons of pages that failed or were refused, by kind."""

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Final
 
+from skitter import __version__
 from skitter.clock import Clock, SystemClock
 from skitter.errors import BodyTooLarge, DecodingError, FetchError, ProtocolError
 from skitter.fetch.base import FetchLimits, Request, Response
@@ -22,7 +23,7 @@ from skitter.fetch.guard import AddressGuard
 from skitter.fetch.pool import ConnectionPool, PoolOptions
 from skitter.fetch.wire import Origins, RequestHead, plain_headers
 
-DEFAULT_AGENT: Final = "Skitter/0.1"
+DEFAULT_AGENT: Final = f"Skitter/{__version__}"
 DEFAULT_ACCEPT: Final = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 
 
