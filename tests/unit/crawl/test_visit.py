@@ -367,6 +367,20 @@ async def test_where_an_entry_redirects_to_belongs_to_the_crawl(
     assert list(marks) == [f"scope:{rig.number}:{OTHER}/"]
 
 
+async def test_headers_of_a_job_go_to_its_own_domains_only(web: Web, make_rig: MakeRig) -> None:
+    web.moved(HOME, f"{OTHER}/")
+    web.html(f"{OTHER}/", "", "/a", f"{SITE}/b")
+    web.html(f"{OTHER}/a", "a")
+    web.html(f"{SITE}/b", "b")
+    rig = await make_rig(http={"headers": {"Cookie": "secret"}})
+    await rig.crawl()
+    sent = {request.url: "Cookie" in request.headers for request in rig.fetcher.requests}
+    assert sent[HOME]
+    assert sent[f"{SITE}/b"]
+    assert not sent[f"{OTHER}/"]
+    assert not sent[f"{OTHER}/a"]
+
+
 async def test_a_page_met_before_an_entry_widens_the_scope_gives_its_links_again(
     web: Web, make_rig: MakeRig
 ) -> None:
