@@ -13,6 +13,14 @@ JobNumber = NewType("JobNumber", int)
 """The store's own small number for a job id."""
 
 
+class Role(IntEnum):
+    """What a URL is asked for."""
+
+    PAGE = 0
+    SITEMAP = 1
+    """A list of URLs: a sitemap or a feed; it has no record among the pages."""
+
+
 class PageClass(IntEnum):
     """Navigation pages are refreshed on schedule; data pages are fetched once."""
 

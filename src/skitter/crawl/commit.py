@@ -12,7 +12,7 @@ from skitter.crawl.equipment import Equipment
 from skitter.crawl.summary import Totals
 from skitter.crawl.trip import Visit
 from skitter.frontier.model import Ack, Link, Receipt
-from skitter.pipeline.base import Sink
+from skitter.pipeline.base import Batch, Sink
 from skitter.pipeline.record import encode_line
 from skitter.types import JobNumber
 
@@ -122,8 +122,9 @@ class Committer:
         }
         marks = self._with.manners.take_marks()
         if lines:
+            records = [visit.record for visit in batch if visit.record is not None]
             for sink in self._sinks:
-                marks[sink.mark_name] = await sink.write(list(lines.values()))
+                marks[sink.mark_name] = await sink.write(Batch(records, list(lines.values())))
             for visit in batch:
                 if visit.record is not None:
                     self._totals.count(visit.record, visit.reason)

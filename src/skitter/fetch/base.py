@@ -4,7 +4,7 @@ A fetcher opens sockets, enforces the caps it is given and translates every faul
 ``FetchError`` tree. Whether a URL may be fetched, and when, is decided above it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -34,6 +34,23 @@ class Request:
     """Caps of this request alone; None takes the fetcher's."""
     cut_bytes: int = 0
     """When not 0, a longer body is cut here and marked truncated instead of being refused."""
+    keep_raw: bool = False
+    """Keep the bytes as sent and received in ``Response.raw``."""
+    stream: Callable[[bytes], None] | None = None
+    """Takes the decompressed body of a status 200 piece by piece as it arrives; ``Response.body``
+    is then empty. What it raises ends the fetch and reaches the caller as it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Raw:
+    """One exchange as it went over the wire."""
+
+    request: bytes
+    """Request line and headers, with the blank line."""
+    response: bytes
+    """The final status line, headers and body, framing and coding included."""
+    head_bytes: int
+    """Length of the head within ``response``, blank line included."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +77,9 @@ class Response:
     truncated: bool = False
     """Part of the body is missing: the server closed before the length it promised or inside a
     compressed stream, or the body was cut at ``Request.cut_bytes``."""
+
+    raw: Raw | None = None
+    """The exchange as it went, where ``Request.keep_raw`` asked for it."""
 
     @property
     def content_type(self) -> str | None:

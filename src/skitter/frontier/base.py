@@ -134,5 +134,10 @@ class FrontierReader(Protocol):
     async def marks(self, prefix: str) -> dict[str, bytes]:
         """Return every mark whose name begins with ``prefix``."""
 
+    async def notes(
+        self, job: JobNumber, after: bytes = b"", limit: int = 500
+    ) -> tuple[list[bytes], bytes]:
+        """Return what the page index keeps of a job's URLs, and where to go on; b"" at the end."""
+
     async def contents(self, job: JobNumber, digests: Sequence[bytes]) -> list[str | None]:
         """Return for each content hash the first URL of the job whose page had it."""

@@ -9,7 +9,7 @@ from enum import IntEnum, StrEnum
 
 import msgspec
 
-from skitter.types import Fingerprint, HostKey, JobNumber, PageClass
+from skitter.types import Fingerprint, HostKey, JobNumber, PageClass, Role
 
 LEASE_MS = 120_000
 MAX_LOST = 3
@@ -36,6 +36,7 @@ class Link(msgspec.Struct, frozen=True, gc=False):
     not_before_ms: int = 0
     visit: int = 1
     """Number of the visit to come; more than 1 for a URL that is taken up anew."""
+    role: Role = Role.PAGE
 
 
 class Lease(msgspec.Struct, frozen=True):
@@ -60,6 +61,7 @@ class Lease(msgspec.Struct, frozen=True):
     found_s: int
     """When the URL was first offered, in seconds since the epoch."""
     expires_at: float
+    role: Role = Role.PAGE
 
 
 class Result(IntEnum):

@@ -7,7 +7,22 @@ neither a torn record nor a second one.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol
+
+from skitter.pipeline.record import PageRecord
+
+SINK_MARKS = "sink:"
+"""How the names of all sinks' marks begin; the kind and the file's path follow."""
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Records that are written together, each also as its line of JSON."""
+
+    records: Sequence[PageRecord]
+    lines: Sequence[bytes]
 
 
 class Sink(Protocol):
@@ -17,6 +32,13 @@ class Sink(Protocol):
     def mark_name(self) -> str:
         """The name under which this sink's mark is kept."""
 
+    @property
+    def path(self) -> Path:
+        """The file a person finds the records in."""
+
+    def check(self) -> None:
+        """Raise ``ConfigError`` when the file cannot be written; changes nothing it holds."""
+
     async def open(self, mark: bytes | None) -> bytes:
         """Make ready to write after ``mark``; None when nothing was written before.
 
@@ -24,8 +46,8 @@ class Sink(Protocol):
         is known as this crawl's own.
         """
 
-    async def write(self, lines: Sequence[bytes]) -> bytes:
-        """Write encoded records; answer the new mark when they are safe."""
+    async def write(self, batch: Batch) -> bytes:
+        """Write records; answer the new mark when they are safe."""
 
     async def close(self) -> None:
-        """Close; idempotent."""
+        """Close; idempotent. Leaves the file complete for whoever opens it."""

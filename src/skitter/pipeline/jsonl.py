@@ -7,10 +7,10 @@ written but never acked, and their pages are fetched again.
 import asyncio
 import errno
 import os
-from collections.abc import Sequence
 from pathlib import Path
 
 from skitter.errors import FULL, ConfigError, SinkError, SkitterError
+from skitter.pipeline.base import Batch
 
 
 class JsonlSink:
@@ -90,10 +90,10 @@ class JsonlSink:
                 " put the file back, or --fresh to start over"
             )
 
-    async def write(self, lines: Sequence[bytes]) -> bytes:
+    async def write(self, batch: Batch) -> bytes:
         """Append lines and answer the new safe length."""
         await self._idle()
-        data = b"".join(lines)
+        data = b"".join(batch.lines)
         self._writing = asyncio.ensure_future(asyncio.to_thread(self._append, data))
         try:
             # A cancelled caller leaves the thread at work; nobody else may write beside it.

@@ -47,6 +47,12 @@ class PageRecord(msgspec.Struct, kw_only=True):
     duplicate_of: str | None = None
     """The URL with the same page: a redirect's known target, or the first of equal content."""
     truncated: bool = False
+    warc_file: str | None = None
+    """Name of the archive file that holds the response; None without an archive."""
+    warc_offset: int | None = None
+    """Where in it the response (or the revisit that stands for it) begins."""
+    payload_digest: str | None = None
+    """"sha1:..." of the payload as archived."""
     labels: Mapping[str, str] = {}
 
 

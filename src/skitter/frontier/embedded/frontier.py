@@ -191,6 +191,12 @@ class EmbeddedFrontier:
         """Tell which URLs were ever accepted."""
         return self._reading.seen(job, urls)
 
+    async def notes(
+        self, job: JobNumber, after: bytes = b"", limit: int = 500
+    ) -> tuple[list[bytes], bytes]:
+        """Return a stretch of the page index."""
+        return self._reading.notes(job, after, limit)
+
     async def contents(self, job: JobNumber, digests: Sequence[bytes]) -> list[str | None]:
         """Return the first URLs with those contents."""
         return self._reading.contents(job, digests)

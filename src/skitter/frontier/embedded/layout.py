@@ -22,7 +22,7 @@ from typing import NamedTuple
 import msgspec
 
 from skitter.frontier.model import Link
-from skitter.types import Fingerprint, HostKey, JobNumber, PageClass
+from skitter.types import Fingerprint, HostKey, JobNumber, PageClass, Role
 
 FORMAT_VERSION = 1
 FAMILIES = ("seen", "q", "due", "page", "content", "host", "queue")
@@ -38,6 +38,7 @@ _RECORD_VERSION = 1
 _HEAD = struct.Struct(">BBBBBHHIIQH")
 _HTTPS = 1
 _NAV = 2
+_SITEMAP = 4
 
 queue_prefix = struct.Struct(">I").pack
 seen_key = struct.Struct(">IQ").pack
@@ -70,6 +71,7 @@ class Record(NamedTuple):
     found_s: int
     fp: Fingerprint
     referrer: str
+    role: Role = Role.PAGE
 
     def url(self, host: HostKey) -> str:
         """Return the whole URL."""
@@ -80,6 +82,8 @@ class Record(NamedTuple):
     def pack(self) -> bytes:
         """Return the stored form."""
         flags = (_HTTPS if self.https else 0) | (_NAV if self.page_class is PageClass.NAV else 0)
+        if self.role is Role.SITEMAP:
+            flags |= _SITEMAP
         path = self.path.encode()
         head = _HEAD.pack(
             _RECORD_VERSION,
@@ -118,6 +122,7 @@ class Record(NamedTuple):
             found_s,
             link.fp,
             link.referrer,
+            link.role,
         )
 
 
@@ -144,6 +149,7 @@ def unpack_record(data: bytes) -> Record:
         found_s,
         Fingerprint(fp),
         data[end:].decode(),
+        Role.SITEMAP if flags & _SITEMAP else Role.PAGE,
     )
 
 

@@ -56,6 +56,7 @@ class LeaseBook:
             record.referrer,
             record.found_s,
             expires_at,
+            record.role,
         )
         held = Held(lease, queue, key, record)
         self.by_id[lease.id] = self.by_key[key] = held

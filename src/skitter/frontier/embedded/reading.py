@@ -71,6 +71,18 @@ class Reading:
         found = self._core.rocks.get_many("content", [prefix + digest for digest in digests])
         return [url.decode() if url is not None else None for url in found]
 
+    def notes(self, job: JobNumber, after: bytes, limit: int) -> tuple[list[bytes], bytes]:
+        """Return notes in key order from behind ``after``; other jobs' keys are walked over."""
+        found: list[bytes] = []
+        queues = self._core.registry.by_number
+        for key, note in self._core.rocks.scan("page", after):
+            if key == after or queues[u32.unpack_from(key)[0]].job != job:
+                continue
+            found.append(note)
+            if len(found) == limit:
+                return found, key
+        return found, b""
+
     def look(self, job: JobNumber, host: HostKey, fp: Fingerprint) -> Sighting:
         """Return everything known of one URL."""
         core = self._core
@@ -127,4 +139,5 @@ def _link(queue: Queue, record: Record) -> Link:
         record.depth,
         0,
         record.referrer,
+        role=record.role,
     )
