@@ -23,11 +23,12 @@ import pytest
 
 from skitter.cli import report
 from skitter.crawl.engine import EngineOptions
-from skitter.crawl.visit import MAX_HOP_WAIT_MS
+from skitter.crawl.travel import MAX_HOP_WAIT_MS
 from skitter.demo.child import DemoProcess
 from skitter.frontier.model import MAX_LOST
 from skitter.job.identity import derived_id
-from skitter.job.spec import DEFAULT_AGENT, Http, Polite, check_job
+from skitter.job.parts import DEFAULT_AGENT, Http, Polite
+from skitter.job.spec import check_job
 from skitter.pipeline.record import PageRecord
 from skitter.politeness.pace import PaceOptions
 from skitter.types import Outcome

@@ -13,10 +13,11 @@ from enum import IntEnum
 from pathlib import Path
 from typing import Annotated, Final
 
-from pydantic import AfterValidator, Field, ValidationError
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
 
 from skitter.errors import ConfigError
 from skitter.job.load import PLACES, JobSettings, parse_toml, read_document
+from skitter.job.parts import OutputKind
 from skitter.job.problem import Vocabulary, refuse
 from skitter.job.spec import Job
 
@@ -27,28 +28,32 @@ LOCAL_FILE: Final = "skitter.toml"
 STATE_DIR: Final = Path(".skitter")
 DEFAULT_CONCURRENCY: Final = 64
 
-_OUT_LATER = frozenset({".csv", ".parquet", ".sqlite"})
+OUT_ENDINGS: Final = tuple(f".{kind.value}" for kind in OutputKind)
 
 
 def _out_path(value: Path) -> Path:
-    suffix = value.suffix.lower()
-    if suffix in _OUT_LATER:
-        raise ValueError(f"{suffix} is not available yet, wanted a file that ends in .jsonl")
-    if suffix != ".jsonl":
-        raise ValueError("wanted a file that ends in .jsonl")
+    if value.suffix.lower() not in OUT_ENDINGS:
+        *most, last = OUT_ENDINGS
+        raise ValueError(f"wanted a file that ends in {', '.join(most)} or {last}")
     return value
+
+
+def _as_list(value: object) -> object:
+    """Take one path for a list of one."""
+    return [value] if isinstance(value, str | Path) else value
 
 
 # Text in a file or the environment stands for a path; "~" is the person's home, as in a shell.
 _Path = Annotated[Path, Field(strict=False), AfterValidator(Path.expanduser)]
 _OutPath = Annotated[_Path, AfterValidator(_out_path)]
+_OutPaths = Annotated[tuple[_OutPath, ...], Field(strict=False), BeforeValidator(_as_list)]
 
 
 class Settings(JobSettings):
     """Everything that can be set for a process; None means it was not said."""
 
     data: _Path | None = None
-    out: _OutPath | None = None
+    out: _OutPaths | None = None
     concurrency: Annotated[int, Field(ge=1, le=10_000)] | None = None
     hosts: _Path | None = None
     allow_private: bool | None = None
@@ -107,8 +112,10 @@ class RunOptions:
 
     data: Path
     """State directory; running again on it goes on where the crawl stopped."""
-    out: Path | None = None
-    """JSONL file for the records; None writes none."""
+    out: tuple[Path, ...] = ()
+    """Files for the records, each of the kind its ending says."""
+    warc: Path | None = None
+    """Directory of the archive; None writes none."""
     fresh: bool = False
     """Start over: what the data directory and the output hold of this job is deleted."""
     fast: bool = False
@@ -159,7 +166,8 @@ def run_options(
     settings = resolved.settings
     return RunOptions(
         data=settings.data or STATE_DIR / job.id,
-        out=settings.out or Path(f"{job.id}.jsonl"),
+        out=settings.out or _job_outputs(job),
+        warc=Path(job.archive.directory).expanduser() if job.archive.directory else None,
         fresh=fresh,
         fast=bool(settings.fast),
         concurrency=settings.concurrency or DEFAULT_CONCURRENCY,
@@ -168,6 +176,11 @@ def run_options(
         quiet=bool(settings.quiet),
         json=json,
     )
+
+
+def _job_outputs(job: Job) -> tuple[Path, ...]:
+    named = tuple(Path(sink.path).expanduser() for sink in job.sinks)
+    return named or (Path(f"{job.id}.jsonl"),)
 
 
 def flag_name(name: str) -> str:
@@ -231,7 +244,7 @@ def _from_environment(environ: Mapping[str, str]) -> dict[str, object]:
 
 
 def _env_value(name: str, text: str) -> object:
-    """Split lists, which have one pattern a line; everything else is read from its text."""
-    if name in ("include", "exclude"):
+    """Split lists, which have one item a line; everything else is read from its text."""
+    if name in ("include", "exclude", "out"):
         return [line for line in text.splitlines() if line.strip()]
     return text

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 from skitter.frontier.base import Frontier, FrontierControl, FrontierReader
 from skitter.frontier.embedded.frontier import EmbeddedFrontier
+from skitter.frontier.embedded.seen.bloom import BloomSeen
 from skitter.frontier.model import (
     LEASE_MS,
     Ack,
@@ -25,6 +26,7 @@ from skitter.frontier.model import (
     Link,
     Receipt,
     Result,
+    SeenOptions,
     Sighting,
 )
 from skitter.testing.virtual_clock import VirtualClock
@@ -107,6 +109,27 @@ class UnbufferedBackend(EmbeddedBackend):
         return self._store
 
 
+class BloomBackend(EmbeddedBackend):
+    """The same store with a Bloom filter for its seen-set.
+
+    It is so large for the few URLs of a test that no history meets a false positive, and so eager
+    to settle that every history meets each of its steps.
+    """
+
+    seen = SeenOptions("bloom", expected=2_000, rate=1e-12, groups=3)
+
+    def _make(self) -> EmbeddedFrontier:
+        folder = self._root / f"store-{self._generation}"
+        return EmbeddedFrontier(folder, clock=self.clock, durable=False, seen=self.seen)
+
+    async def open(self) -> Store:
+        await self._store.open()
+        seen = self._store._core.seen
+        assert isinstance(seen, BloomSeen)
+        seen.settle_at, seen.hold_at, seen.sync_at = 3, 9, 9
+        return self._store
+
+
 def copy_still(source: Path, target: Path, tries: int = 1_000) -> None:
     """Copy a directory as it is at one moment, though its owner tidies up in the background."""
     for _ in range(tries):
@@ -131,6 +154,7 @@ def _sizes(folder: Path) -> dict[str, int]:
 
 BACKENDS: dict[str, Callable[[Path, VirtualClock], Backend]] = {
     "embedded": EmbeddedBackend,
+    "embedded-bloom": BloomBackend,
     "embedded-unbuffered": UnbufferedBackend,
 }
 

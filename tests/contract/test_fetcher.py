@@ -3,12 +3,13 @@
 import asyncio
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 from fetch_servers import Script, answer, raw_server, says
 
-from skitter.errors import ConnectError, FetchError, TypeRefused
-from skitter.fetch.base import Fetcher, Request, Response
+from skitter.errors import BodyTooLarge, ConnectError, FetchError, TypeRefused
+from skitter.fetch.base import Fetcher, FetchLimits, Request, Response
 from skitter.fetch.dns import Resolver
 from skitter.fetch.guard import AddressGuard
 from skitter.fetch.http import HttpFetcher
@@ -34,6 +35,8 @@ PAGES = {
     "/typeless.html": Page(b"words", headers={}),
     "/typeless-html": Page(b"<!doctype html><p>x", headers={}),
     "/typeless-data": Page(b"\x00\x01\x02\x03", headers={}),
+    "/any-file.html": Page(b"<!doctype html><p>x", headers={"Content-Type": "binary/octet-stream"}),
+    "/any-file.bin": Page(b"<!doctype html><p>x", headers={"Content-Type": "binary/octet-stream"}),
     "/long": Page(b"0123456789" * 100),
     "/two-headers": Page(b"x", headers={"Content-Type": "text/html", "X-One": "a"}),
 }
@@ -45,8 +48,8 @@ class Site:
     fetcher: Fetcher
     base: str
 
-    async def get(self, path: str, *accept: str, cut_bytes: int = 0) -> Response:
-        request = Request(url=f"{self.base}{path}", accept_types=accept, cut_bytes=cut_bytes)
+    async def get(self, path: str, *accept: str, **more: Any) -> Response:
+        request = Request(url=f"{self.base}{path}", accept_types=accept, **more)
         return await self.fetcher.fetch(request)
 
 
@@ -138,8 +141,88 @@ async def test_without_type_and_suffix_the_first_bytes_tell(site: Site) -> None:
 async def test_a_body_is_cut_where_the_request_says(site: Site) -> None:
     response = await site.get("/long", cut_bytes=25)
     assert response.body == b"0123456789012345678901234"
-    assert response.truncated
-    assert not (await site.get("/long", cut_bytes=1000)).truncated
+    assert (response.truncated, response.cut) == (True, "length")
+    response = await site.get("/long", cut_bytes=1000)
+    assert (response.truncated, response.cut) == (False, "")
+
+
+async def test_a_body_over_the_cap_of_its_request_is_refused(site: Site) -> None:
+    with pytest.raises(BodyTooLarge):
+        await site.get("/long", limits=FetchLimits(body_bytes=999))
+    assert (await site.get("/long", limits=FetchLimits(body_bytes=1000))).status == 200
+    response = await site.get("/gone", limits=FetchLimits(body_bytes=2))
+    assert (response.status, response.truncated, response.cut) == (410, True, "length")
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [
+        ("/", "text/html"),
+        ("/image", "image/gif"),
+        ("/typeless.pdf", "application/pdf"),
+        ("/typeless.html", "text/html"),
+        ("/typeless-html", "text/html"),
+        ("/typeless-data", "application/octet-stream"),
+        ("/any-file.html", "text/html"),
+        ("/moved", ""),
+    ],
+)
+async def test_the_media_type_is_told_by_header_suffix_or_first_bytes(
+    site: Site, path: str, kind: str
+) -> None:
+    assert (await site.get(path)).media_type == kind
+    streamed = await site.get(path, stream=lambda _piece: None)
+    assert streamed.media_type == kind
+
+
+async def test_a_page_sent_as_any_file_is_taken_for_what_it_is(site: Site) -> None:
+    assert (await site.get("/any-file.html", *HTML)).read_as == "text/html"
+    with pytest.raises(TypeRefused):
+        await site.get("/any-file.bin", *HTML)
+
+
+async def test_the_bytes_of_an_exchange_are_kept_when_asked_for(site: Site) -> None:
+    assert (await site.get("/long")).raw is None
+    for path, status in (("/long", b"200"), ("/gone", b"410")):
+        raw = (await site.get(path, keep_raw=True, headers={"X-Mine": "1"})).raw
+        assert raw is not None
+        assert raw.request.startswith(f"GET {path} HTTP/1.1\r\nHost: ".encode())
+        assert b"\r\nX-Mine: 1\r\n" in raw.request
+        assert raw.request.endswith(b"\r\n\r\n")
+        assert raw.response.startswith(b"HTTP/1.1 " + status)
+        assert raw.response[: raw.head_bytes].endswith(b"\r\n\r\n")
+        assert raw.response[raw.head_bytes :] == PAGES[path].body
+        assert raw.cut == ""
+
+
+async def test_a_page_is_handed_on_in_pieces_and_other_answers_are_not(site: Site) -> None:
+    pieces: list[bytes] = []
+    response = await site.get("/long", stream=pieces.append)
+    assert b"".join(pieces) == PAGES["/long"].body
+    assert (response.body, response.wire_bytes, response.truncated) == (b"", 1000, False)
+    pieces.clear()
+    assert (await site.get("/gone", stream=pieces.append)).body == b"gone"
+    with pytest.raises(TypeRefused):
+        await site.get("/image", *HTML, stream=pieces.append)
+    assert pieces == []
+
+
+async def test_a_stream_is_cut_where_the_request_says(site: Site) -> None:
+    pieces: list[bytes] = []
+    response = await site.get("/long", stream=pieces.append, cut_bytes=25)
+    assert b"".join(pieces) == b"0123456789012345678901234"
+    assert (response.truncated, response.cut) == (True, "length")
+
+
+async def test_what_a_stream_raises_reaches_the_caller(site: Site) -> None:
+    fault = ZeroDivisionError("mine")
+
+    def refuse(_piece: bytes) -> None:
+        raise fault
+
+    with pytest.raises(ZeroDivisionError) as caught:
+        await site.get("/long", stream=refuse)
+    assert caught.value is fault
 
 
 async def test_every_task_gets_its_own_answer(site: Site) -> None:

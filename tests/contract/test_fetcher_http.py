@@ -6,13 +6,12 @@ import gzip
 import random
 import resource
 import socket
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from typing import Any
 
 import aiohappyeyeballs
 import pytest
-from fetch_servers import Done, RawServer, Script, Talk, answer, on_each_loop, raw_server, says
+from fetch_rig import CHUNKED, GENEROUS, PRIVATE, SMALL, fetching, flood, get, hang, trickle
+from fetch_servers import Done, Script, Talk, answer, on_each_loop, says
 
 from skitter.errors import (
     AddressRefused,
@@ -30,7 +29,7 @@ from skitter.errors import (
     TypeRefused,
 )
 from skitter.fetch import pool as pool_module
-from skitter.fetch.base import FetchLimits, Request, Response
+from skitter.fetch.base import Request
 from skitter.fetch.dns import Resolved, Resolver
 from skitter.fetch.exchange import Exchange
 from skitter.fetch.guard import AddressGuard
@@ -38,63 +37,6 @@ from skitter.fetch.hosts import HostsTable
 from skitter.fetch.http import HttpFetcher, default_headers
 from skitter.fetch.pool import PoolOptions
 from skitter.testing.virtual_clock import VirtualClock
-
-SMALL = FetchLimits(
-    connect_s=0.3, first_byte_s=0.3, total_s=0.6, header_bytes=2000, body_bytes=10_000
-)
-GENEROUS = FetchLimits(header_bytes=2000, body_bytes=10_000)
-PRIVATE = AddressGuard(allow_private=True)
-TICK = PoolOptions(tick_s=0.02)
-
-
-@asynccontextmanager
-async def fetching(
-    scripts: dict[str, Script] | Script,
-    limits: FetchLimits = GENEROUS,
-    **options: Any,
-) -> AsyncIterator[tuple[RawServer, HttpFetcher]]:
-    """Run a server and a fetcher that may reach it."""
-    table = scripts if isinstance(scripts, dict) else {"/": scripts}
-    options.setdefault("resolver", Resolver(PRIVATE, hosts=HostsTable.parse("127.0.0.1 *.test")))
-    options.setdefault("pool", TICK)
-    async with raw_server(table) as server:
-        fetcher = HttpFetcher(limits, **options)
-        try:
-            yield server, fetcher
-        finally:
-            await fetcher.close()
-
-
-async def get(script: Script, caps: FetchLimits = GENEROUS, **request: Any) -> Response:
-    """Fetch "/" from a server that runs ``script``."""
-    async with fetching(script, caps) as (server, fetcher):
-        return await fetcher.fetch(Request(url=server.url(), **request))
-
-
-async def hang(talk: Talk) -> None:
-    await talk.until_closed()
-
-
-def trickle(start: bytes, drop: bytes) -> Script:
-    async def script(talk: Talk) -> None:
-        await talk.send(start)
-        while not talk.reader.at_eof():
-            await talk.send(drop)
-            await asyncio.sleep(0.02)
-
-    return script
-
-
-def flood(start: bytes, piece: bytes) -> Script:
-    async def script(talk: Talk) -> None:
-        await talk.send(start)
-        while True:
-            await talk.send(piece)
-
-    return script
-
-
-CHUNKED = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 # ------------------------------------------------------------------ connections
 

@@ -520,7 +520,13 @@ class UnbufferedMachine(FrontierMachine):
     backend_name = "embedded-unbuffered"
 
 
+class BloomMachine(FrontierMachine):
+    backend_name = "embedded-bloom"
+
+
 TestEmbeddedFrontier = EmbeddedMachine.TestCase
 TestEmbeddedFrontier.settings = HISTORIES
 TestUnbufferedFrontier = UnbufferedMachine.TestCase
 TestUnbufferedFrontier.settings = settings(HISTORIES, max_examples=HISTORIES.max_examples // 2)
+TestBloomFrontier = BloomMachine.TestCase
+TestBloomFrontier.settings = settings(HISTORIES, max_examples=HISTORIES.max_examples // 2)

@@ -72,7 +72,7 @@ def test_every_type_can_be_said_in_the_environment(home: Path) -> None:
     settings = settled(home, environ=environ).settings
     assert (settings.scope, settings.robots, settings.fast) == ("domain", False, True)
     assert settings.include == ("/a/", "/b c/")
-    assert settings.out == Path.home() / "x.jsonl"
+    assert settings.out == (Path.home() / "x.jsonl",)
     assert settings.pages is None
 
 
@@ -83,8 +83,8 @@ def test_every_type_can_be_said_in_the_environment(home: Path) -> None:
         ("per-host = 1", 'skitter.toml: per-host: unknown key; did you mean "per_host"?'),
         ('delay = "1"', 'skitter.toml: delay: "1": wanted a number'),
         ("concurrency = 0", "skitter.toml: concurrency: 0: wanted 1 or more"),
-        ('out = "x.csv"', 'skitter.toml: out: "x.csv": .csv is not available yet, wanted a file'),
-        ('out = "x.txt"', 'skitter.toml: out: "x.txt": wanted a file that ends in .jsonl'),
+        ('out = "x.txt"', 'skitter.toml: out[0]: "x.txt": wanted a file that ends in .jsonl'),
+        ('out = ["a.csv", "b"]', 'skitter.toml: out[1]: "b": wanted a file that ends in .jsonl'),
         ("delay 1", "skitter.toml: not valid TOML"),
         ("fresh = true", "skitter.toml: fresh: unknown key"),
     ],
@@ -137,13 +137,13 @@ def test_without_any_file_there_are_only_defaults(home: Path) -> None:
 
 def test_state_and_results_are_named_after_the_job(home: Path) -> None:
     options = run_options(settled(home), Job(id="j"))
-    assert options == RunOptions(data=Path(".skitter/j"), out=Path("j.jsonl"))
+    assert options == RunOptions(data=Path(".skitter/j"), out=(Path("j.jsonl"),))
 
 
 def test_options_carry_what_was_said(home: Path) -> None:
     resolved = settled(home, data=Path("d"), out=Path("o.jsonl"), hosts=Path("h"), quiet=True)
     options = run_options(resolved, Job(id="j"), fresh=True, json=True)
-    assert (options.data, options.out, options.hosts) == (Path("d"), Path("o.jsonl"), Path("h"))
+    assert (options.data, options.out, options.hosts) == (Path("d"), (Path("o.jsonl"),), Path("h"))
     assert (options.fresh, options.quiet, options.json, options.fast) == (True, True, True, False)
 
 
@@ -152,5 +152,5 @@ def test_every_setting_has_names_a_default_and_a_place() -> None:
     for name in Settings.model_fields:
         assert flag_name(name).removeprefix("--").replace("-", "_") == name
         assert env_name(name) == "SKITTER_" + name.upper()
-        if name not in ("depth", "pages", "hosts"):
+        if name not in ("depth", "pages", "time", "total_bytes", "warc", "hosts"):
             assert default_of(name) is not None

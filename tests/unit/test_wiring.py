@@ -21,8 +21,9 @@ from skitter.errors import ConfigError, DataDirError, SinkError, StoreUnavailabl
 from skitter.frontier.embedded.frontier import EmbeddedFrontier
 from skitter.frontier.model import Ack, Receipt
 from skitter.job.spec import Job, check_job
+from skitter.pipeline.base import Batch
 from skitter.pipeline.jsonl import JsonlSink
-from skitter.wiring import open_crawl
+from skitter.wiring.crawl import open_crawl
 
 DOCS = Target("docs", "/")
 
@@ -39,7 +40,7 @@ def options(server: DemoServer, tmp_path: Path) -> RunOptions:
     hosts.write_text(server.hosts_file())
     return RunOptions(
         data=tmp_path / "state",
-        out=tmp_path / "pages.jsonl",
+        out=(tmp_path / "pages.jsonl",),
         hosts=hosts,
         allow_private=True,
         concurrency=4,
@@ -62,8 +63,7 @@ async def crawl(job: Job, options: RunOptions, seeds: Iterator[str] | None = Non
 
 
 def records(options: RunOptions) -> list[dict[str, Any]]:
-    assert options.out is not None
-    return [json.loads(line) for line in options.out.read_bytes().splitlines()]
+    return [json.loads(line) for line in options.out[0].read_bytes().splitlines()]
 
 
 def assert_complete(server: DemoServer, options: RunOptions) -> None:
@@ -115,7 +115,7 @@ async def test_a_crawl_without_results_keeps_only_its_state(
 ) -> None:
     bare = RunOptions(data=options.data, hosts=options.hosts, allow_private=True)
     summary = await crawl(docs_job(server, limits={"pages": 2}), bare)
-    assert (summary.pages, summary.out) == (2, None)
+    assert (summary.pages, summary.out) == (2, ())
 
 
 # When the very first records are on their way
@@ -135,8 +135,8 @@ async def test_a_crawl_that_broke_at_its_first_record_goes_on(
             raise StoreUnavailable("the frontier's disk cannot be written")
         return await acked(self, acks, marks=marks)
 
-    async def torn(self: JsonlSink, lines: Sequence[bytes]) -> bytes:
-        await write(self, [b"".join(lines)[:-10]])
+    async def torn(self: JsonlSink, batch: Batch) -> bytes:
+        await write(self, Batch(batch.records, [b"".join(batch.lines)[:-10]]))
         raise SinkError("pages.jsonl: cannot be written (No space left on device)")
 
     job = docs_job(server)
@@ -147,8 +147,7 @@ async def test_a_crawl_that_broke_at_its_first_record_goes_on(
             patch.setattr(JsonlSink, "write", torn)
         with pytest.raises((StoreUnavailable, SinkError)):
             await crawl(job, options)
-    assert options.out is not None
-    assert options.out.stat().st_size > 0
+    assert options.out[0].stat().st_size > 0
     await crawl(job, options)
     assert_complete(server, options)
 
@@ -198,10 +197,10 @@ async def test_a_running_crawl_can_be_asked_and_an_ended_one_not(
 ) -> None:
     async with open_crawl(docs_job(server), options) as opened:
         await opened.run()
-        found = await ask_running(options.data, server.web.url(DOCS))
-        assert found is not None
+        question = {"page": server.web.url(DOCS)}
+        [found] = [json.loads(line) async for line in ask_running(options.data, question)]
         assert found["state"] == "done"
-    assert await ask_running(options.data, server.web.url(DOCS)) is None
+    assert [line async for line in ask_running(options.data, question)] == []
 
 
 def a_bad_hosts_file(options: RunOptions) -> None:
@@ -210,8 +209,7 @@ def a_bad_hosts_file(options: RunOptions) -> None:
 
 
 def a_foreign_file(options: RunOptions) -> None:
-    assert options.out is not None
-    options.out.write_text("mine\n")
+    options.out[0].write_text("mine\n")
 
 
 @pytest.mark.parametrize("mishap", [a_bad_hosts_file, a_foreign_file])
@@ -221,9 +219,8 @@ async def test_a_crawl_that_could_not_be_opened_holds_nothing(
     mishap(options)
     with pytest.raises(ConfigError):
         await crawl(docs_job(server), options)
-    assert options.out is not None
     assert options.hosts is not None
-    options.out.unlink(missing_ok=True)
+    options.out[0].unlink(missing_ok=True)
     options.hosts.write_text(server.hosts_file())
     assert (await crawl(docs_job(server, limits={"pages": 1}), options)).pages == 1
 

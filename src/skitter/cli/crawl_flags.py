@@ -25,10 +25,19 @@ JobFile = Annotated[
     Path | None, typer.Option(metavar="FILE", help="Do what a job file (TOML or JSON) says.")
 ]
 Out = Annotated[
-    Path | None,
+    list[Path] | None,
     typer.Option(
         metavar="FILE",
-        help="Write one record a page here (.jsonl); default <job id>.jsonl.",
+        help="Write one record a page here: .jsonl, .csv, .parquet or .sqlite; repeatable;"
+        " default <job id>.jsonl.",
+        rich_help_panel=_STATE,
+    ),
+]
+Warc = Annotated[
+    str | None,
+    typer.Option(
+        metavar="DIR",
+        help="Archive every response here, in WARC files with an index.",
         rich_help_panel=_STATE,
     ),
 ]
@@ -67,9 +76,66 @@ Pages = Annotated[
         rich_help_panel=_REACH,
     ),
 ]
+Time = Annotated[
+    float | None,
+    typer.Option(
+        metavar="S",
+        help="Stop the run after S seconds; default no limit.",
+        rich_help_panel=_REACH,
+    ),
+]
+TotalBytes = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N",
+        help="Stop after N bytes of pages in all; default no limit.",
+        rich_help_panel=_REACH,
+    ),
+]
 Order = Annotated[
-    Literal["bfs", "dfs"] | None,
-    typer.Option(help="Breadth first or depth first; default bfs.", rich_help_panel=_REACH),
+    Literal["bfs", "dfs", "best"] | None,
+    typer.Option(
+        help="Breadth first, depth first, or most relevant to --keywords first; default bfs.",
+        rich_help_panel=_REACH,
+    ),
+]
+Keywords = Annotated[
+    str | None,
+    typer.Option(
+        metavar="WORDS",
+        help="What the crawl is about: words, or phrases between commas; @FILE has one a line.",
+        rich_help_panel=_REACH,
+    ),
+]
+Sitemaps = Annotated[
+    Literal["auto", "only", "no"] | None,
+    typer.Option(
+        help="Also fetch what sitemaps list, only that, or read none; default auto.",
+        rich_help_panel=_REACH,
+    ),
+]
+Traps = Annotated[
+    bool | None,
+    typer.Option(
+        "--traps/--no-traps",
+        help="Cut links into endless calendars, loops and the like; default on.",
+        rich_help_panel=_REACH,
+    ),
+]
+Seen = Annotated[
+    Literal["exact", "bloom"] | None,
+    typer.Option(
+        help="Remember known URLs exactly, or in a Bloom filter of a few bits each; default exact.",
+        rich_help_panel=_STATE,
+    ),
+]
+Expected = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N",
+        help="URLs the Bloom filter is made for; default 10,000,000.",
+        rich_help_panel=_STATE,
+    ),
 ]
 Include = Annotated[
     list[str] | None,

@@ -12,9 +12,10 @@ from skitter.cli.wording import program
 from skitter.config import RunOptions
 from skitter.demo.server import DemoServer
 from skitter.errors import ConfigError
-from skitter.job.spec import Http, Job, Polite
+from skitter.job.parts import Http, Polite
+from skitter.job.spec import Job
 from skitter.url.scope import ScopeKind
-from skitter.wiring import open_crawl
+from skitter.wiring.crawl import open_crawl
 
 MARKER = ".made-by-skitter-demo"
 
@@ -67,7 +68,7 @@ def demo_options(directory: Path, *, quiet: bool, json: bool) -> RunOptions:
     """Return where the demo keeps things, and that it may ask this machine."""
     return RunOptions(
         data=directory / "state",
-        out=directory / "pages.jsonl",
+        out=(directory / "pages.jsonl",),
         hosts=directory / "hosts",
         allow_private=True,
         quiet=quiet,

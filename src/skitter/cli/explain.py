@@ -2,6 +2,7 @@
 
 import json
 import os
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -10,19 +11,48 @@ import uvloop
 from skitter.config import STATE_DIR, resolve
 from skitter.errors import ConfigError
 from skitter.job.entry import entry_url
-from skitter.wiring import explain_page
+from skitter.wiring.look import explain_page, read_archived
 
 
 def print_page(url: str, data: Path | None, *, as_json: bool) -> None:
     """Print what the crawl in ``data`` knows of ``url``."""
     wanted = entry_url(url)
-    settings = resolve({"data": data}, os.environ, Path.cwd()).settings
-    directory = data_directory(settings.data, Path.cwd())
-    found = uvloop.run(explain_page(directory, wanted))
+    found = uvloop.run(explain_page(named_directory(data), wanted))
     if as_json:
         print(json.dumps(found, default=str, ensure_ascii=False))
     else:
         print("\n".join(readable(found)))
+
+
+def print_archived(url: str, data: Path | None, *, headers: bool, body: bool) -> None:
+    """Print the response of ``url`` as the archive has it, byte by byte."""
+    wanted = entry_url(url)
+    found = uvloop.run(explain_page(named_directory(data), wanted))
+    place = found.get("archive")
+    if not isinstance(place, Mapping):
+        raise ConfigError(f"{url}: {_why_not_archived(found)}")
+    page = read_archived(place)
+    out = sys.stdout.buffer
+    if headers:
+        out.write(page.head)
+    if body:
+        out.write(page.body)
+    out.flush()
+
+
+def _why_not_archived(found: Mapping[str, object]) -> str:
+    record = found.get("record")
+    if not isinstance(record, Mapping):
+        return f"has no response to show; {found['why']}"
+    if record.get("status") is None:
+        return f"brought no response; {found['why']}"
+    return "was not archived; crawl with --warc DIR to keep bodies and headers"
+
+
+def named_directory(data: Path | None) -> Path:
+    """Return the state directory meant by flag, environment or configuration."""
+    settings = resolve({"data": data}, os.environ, Path.cwd()).settings
+    return data_directory(settings.data, Path.cwd())
 
 
 def data_directory(named: Path | None, cwd: Path) -> Path:

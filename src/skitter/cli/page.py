@@ -10,6 +10,7 @@ from skitter.cli.examples import examples
 EXAMPLES = examples(
     "skitter page https://example.com/about",
     "skitter page https://example.com/about --data .skitter/example.com-1a2b3c4d --json",
+    "skitter page https://example.com/about --body > about.html",
 )
 
 
@@ -20,11 +21,20 @@ def page(
         typer.Option(metavar="DIR", help="State directory of the crawl; may be running."),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one line of JSON.")] = False,
+    headers: Annotated[
+        bool, typer.Option("--headers", help="Print the response headers from the archive.")
+    ] = False,
+    body: Annotated[
+        bool, typer.Option("--body", help="Print the page from the archive, decompressed.")
+    ] = False,
 ) -> None:
     """Print everything known of one page, and why it was fetched, refused or not seen.
 
-    Also while the crawl runs.
+    Also while the crawl runs. Bodies and headers are kept by crawls with --warc.
     """
-    from skitter.cli.explain import print_page  # noqa: PLC0415  heavy, not for --help
+    from skitter.cli.explain import print_archived, print_page  # noqa: PLC0415  heavy
 
-    print_page(url, data, as_json=json)
+    if headers or body:
+        print_archived(url, data, headers=headers, body=body)
+    else:
+        print_page(url, data, as_json=json)

@@ -16,7 +16,7 @@ from skitter.cli.examples import examples
 from skitter.cli.report import BAD_INPUT, OK
 from skitter.errors import SkitterError
 
-Kind = Literal["url", "robots", "links", "encoding"]
+Kind = Literal["url", "robots", "links", "encoding", "sitemap"]
 Question = dict[str, object]
 Answerer = Callable[[Question], dict[str, object]]
 
@@ -28,6 +28,8 @@ EXAMPLES = examples(
     "| skitter probe robots",
     """echo '{"path": "page.html", "url": "https://example.com/"}' | skitter probe links""",
     """echo '{"path": "page.html", "content_type": "text/html"}' | skitter probe encoding""",
+    """echo '{"path": "sitemap.xml.gz", "url": "https://example.com/sitemap.xml.gz"}' """
+    "| skitter probe sitemap",
 )
 
 
@@ -41,6 +43,8 @@ def probe(kind: Annotated[Kind, typer.Argument(metavar="KIND", help="What to ask
     links: {"html" or "path", "url"} -> links with text and rel, base, canonical, robots
 
     encoding: {"b64" or "path", "content_type"} -> WHATWG name of the encoding
+
+    sitemap: {"b64" or "path", "url"} -> urls with lastmod and priority, sitemaps, kind, problem
 
     A line that is not a question is answered with {"error": ...}, and the exit code is 2.
     """

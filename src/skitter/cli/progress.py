@@ -83,7 +83,7 @@ class View:
             [
                 ("queue", wording.count(stats.queued)),
                 ("hosts", wording.count(stats.hosts)),
-                ("in flight", wording.count(stats.in_flight)),
+                ("in flight", _in_flight(stats)),
                 ("", wording.size(stats.run_bytes)),
                 ("elapsed", wording.clock(now - self._started)),
                 ("left", self._left(stats)),
@@ -185,6 +185,13 @@ class LiveDisplay:
         while True:
             self._live.update(_drawn(self._view.lines(stats)), refresh=True)
             await asyncio.sleep(self._every_s)
+
+
+def _in_flight(stats: CrawlStats) -> str:
+    shown = wording.count(stats.in_flight)
+    if not stats.limit:
+        return shown
+    return f"{shown} (held to {wording.count(stats.limit)}: the machine is busy)"
 
 
 def _counted(stats: CrawlStats) -> list[Fact]:

@@ -17,7 +17,7 @@ from skitter.errors import ConfigError
 from skitter.job.load import job_from_flags, load_job
 from skitter.job.seeds import BadSeed, open_seeds, stream_seeds
 from skitter.job.spec import Job
-from skitter.wiring import open_crawl
+from skitter.wiring.crawl import open_crawl
 
 logger = logging.getLogger(__name__)
 
@@ -87,8 +87,12 @@ def check_paths(options: RunOptions) -> None:
     """Refuse places that cannot work before anything is opened or deleted."""
     if options.data.exists() and not options.data.is_dir():
         raise ConfigError(f"{options.data}: not a directory; wanted one for --data")
-    if options.out is not None:
-        _check_out(options.out)
+    for out in options.out:
+        _check_out(out)
+    if len({out.resolve() for out in options.out}) < len(options.out):
+        raise ConfigError("--out: the same file is named twice; wanted each once")
+    if options.warc is not None and options.warc.exists() and not options.warc.is_dir():
+        raise ConfigError(f"{options.warc}: not a directory; wanted one for --warc")
     if options.hosts is not None and not os.access(options.hosts, os.R_OK):
         raise ConfigError(f"{options.hosts}: cannot be read; wanted a hosts file")
 

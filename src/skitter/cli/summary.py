@@ -67,8 +67,33 @@ def _counts(summary: Summary) -> list[str]:
         lines.append(f"  {'reasons':<12}  {_ranked(summary.errors)}")
     if summary.cut:
         lines.append(f"  {'not followed':<12}  {_ranked(summary.cut)}")
+    if summary.sitemaps or summary.sitemap_faults:
+        lines.append(f"  {'sitemaps':<12}  {_sitemaps(summary)}")
+    lines += _traps(summary)
     if summary.trouble:
         lines.append(f"\n  No page came. The start says: {summary.trouble}")
+    return lines
+
+
+def _sitemaps(summary: Summary) -> str:
+    words = f"{wording.count(summary.sitemaps)} read"
+    words += f", {wording.plural(summary.sitemap_urls, 'URL')} of this crawl listed"
+    if summary.sitemap_faults:
+        words += f", {wording.count(summary.sitemap_faults)} broken or missing"
+    return words
+
+
+def _traps(summary: Summary) -> list[str]:
+    """Return the URL templates that were cut most, with the reason for each."""
+    if not summary.traps:
+        return []
+    ranked = sorted(summary.traps.items(), key=lambda item: -item[1].count)
+    total = sum(cut.count for cut in summary.traps.values())
+    links = wording.plural(total, "link")
+    templates = wording.plural(len(ranked), "URL template")
+    lines = [f"  {'traps':<12}  {links} cut in {templates} (--no-traps follows them)"]
+    for template, cut in ranked[:_SHOWN_KINDS]:
+        lines.append(f"  {'':<12}    {wording.count(cut.count):>6}  {template}: {cut.why}")
     return lines
 
 
@@ -85,15 +110,19 @@ def _ranked(counts: Mapping[int, int] | Mapping[str, int]) -> str:
 
 
 def _places(summary: Summary) -> list[str]:
-    lines = [] if summary.out is None else [f"  {'results':<12}  {summary.out}"]
+    names = ["results", *[""] * len(summary.out)]
+    lines = [f"  {name:<12}  {out}" for name, out in zip(names, summary.out, strict=False)]
+    if summary.warc is not None:
+        lines.append(f"  {'archive':<12}  {summary.warc}")
     return [*lines, f"  {'state':<12}  {summary.data}"]
 
 
 def _hints(summary: Summary, resume: str) -> list[str]:
     look = page_command(summary.data)
     hints = [f"  {'one page':<12}  {look}"]
-    if summary.stopped_by == "pages limit":
-        hints.append(f"  {'go on':<12}  the same command with a larger --pages")
+    larger = {"pages limit": "--pages", "bytes limit": "--total-bytes"}.get(summary.stopped_by)
+    if larger is not None:
+        hints.append(f"  {'go on':<12}  the same command with a larger {larger}")
     elif summary.queued:
         hints.append(f"  {'go on':<12}  {resume}")
     return hints

@@ -6,14 +6,13 @@ one batch are written while the ack of the batch before is synced; acks follow e
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from skitter.crawl.equipment import Equipment
+from skitter.crawl.outputs import Outputs
 from skitter.crawl.summary import Totals
 from skitter.crawl.trip import Visit
 from skitter.frontier.model import Ack, Link, Receipt
-from skitter.pipeline.base import Batch, Sink
-from skitter.pipeline.record import encode_line
 from skitter.types import JobNumber
 
 log = logging.getLogger(__name__)
@@ -24,18 +23,21 @@ LINGER_S = 0.05
 """How long a batch waits for company."""
 MAX_WAITING = 128
 """Ended visits that may wait to be made safe before workers wait too."""
+MAX_WAITING_BYTES = 64 << 20
+"""Bytes kept for the archive that may wait likewise."""
 
 
 class Committer:
     """Takes ended visits from the workers and makes them safe."""
 
-    def __init__(self, equipment: Equipment, sinks: Sequence[Sink], totals: Totals) -> None:
+    def __init__(self, equipment: Equipment, outputs: Outputs, totals: Totals) -> None:
         self._with = equipment
-        self._sinks = sinks
+        self._outputs = outputs
         self._totals = totals
         self._totals_mark = totals_mark(equipment.number)
         self._scope_mark = scope_mark(equipment.number)
         self._waiting: list[Visit] = []
+        self._waiting_bytes = 0
         self._writing: list[Visit] = []
         self._acking: list[Visit] = []
         self._ack: asyncio.Task[Receipt] | None = None
@@ -57,9 +59,11 @@ class Committer:
     async def add(self, visit: Visit) -> None:
         """Take a visit; waits while too many are not safe yet."""
         self._waiting.append(visit)
+        self._waiting_bytes += visit.weight
         if len(self._waiting) >= BATCH:
             self._wake.set()
-        if len(self._waiting) >= MAX_WAITING:
+        if len(self._waiting) >= MAX_WAITING or self._waiting_bytes >= MAX_WAITING_BYTES:
+            self._wake.set()
             self._room.clear()
             await self._room.wait()
 
@@ -100,6 +104,7 @@ class Committer:
     async def _flush(self) -> None:
         while self._waiting:
             self._writing, self._waiting = self._waiting, []
+            self._waiting_bytes = 0
             self._room.set()
             self._writing = await self._still_ours(self._writing)
             await self._commit(self._writing)
@@ -117,17 +122,11 @@ class Committer:
 
     async def _commit(self, batch: list[Visit]) -> None:
         await self._name_duplicates(batch)
-        lines = {
-            visit.lease.id: encode_line(visit.record) for visit in batch if visit.record is not None
-        }
-        marks = self._with.manners.take_marks()
-        if lines:
-            records = [visit.record for visit in batch if visit.record is not None]
-            for sink in self._sinks:
-                marks[sink.mark_name] = await sink.write(Batch(records, list(lines.values())))
-            for visit in batch:
-                if visit.record is not None:
-                    self._totals.count(visit.record, visit.reason)
+        notes, written = await self._outputs.write(batch)
+        marks = {**self._with.manners.take_marks(), **written, **self._observed()}
+        for visit in batch:
+            self._totals.take(visit)
+        if any(visit.record is not None for visit in batch):
             marks[self._totals_mark] = self._totals.encode()
         for visit in batch:
             for url in visit.wider_scope:
@@ -135,11 +134,21 @@ class Committer:
         await self._finish_ack()
         for visit in batch:
             visit.links = self._with.reservations.pass_on(visit.links)
-        acks = [_ack(visit, lines) for visit in batch]
+        acks = [_ack(visit, notes) for visit in batch]
         self._acking, self._writing = self._writing, []
         self._ack = asyncio.create_task(self._with.frontier.ack(acks, marks=marks))
         # Lets the ack take effect, so that what follows sees it; its sync goes on behind.
         await asyncio.sleep(0)
+
+    def _observed(self) -> dict[str, bytes]:
+        """Return what the crawl has learned of its links, to be kept beside the acks."""
+        equipment = self._with
+        marks = equipment.finder.linked.take_mark(equipment.number, equipment.clock.boot())
+        if equipment.guard is not None:
+            prefix = traps_mark(equipment.number)
+            changes = equipment.guard.take_changes()
+            marks |= {f"{prefix}{name}": value for name, value in changes.items()}
+        return marks
 
     async def _finish_ack(self) -> None:
         if self._ack is None:
@@ -200,7 +209,12 @@ def scope_mark(job: JobNumber) -> str:
     return f"scope:{job}:"
 
 
-def _ack(visit: Visit, lines: dict[int, bytes]) -> Ack:
+def traps_mark(job: JobNumber) -> str:
+    """Return the beginning of the names under which the trap guard's knowledge is kept."""
+    return f"traps:{job}:"
+
+
+def _ack(visit: Visit, notes: dict[int, bytes]) -> Ack:
     return Ack(
         visit.lease,
         visit.result,
@@ -208,6 +222,6 @@ def _ack(visit: Visit, lines: dict[int, bytes]) -> Ack:
         visit.reason,
         visit.links,
         visit.hops,
-        lines.get(visit.lease.id, b""),
+        notes.get(visit.lease.id, b""),
         visit.digest,
     )

@@ -7,8 +7,13 @@ the page and are not remembered.
 """
 
 from collections import Counter
+from typing import NamedTuple
 
 from skitter.crawl.judge import Judge
+from skitter.crawl.linked import Linked
+from skitter.crawl.ordering import DOUBTFUL_RANK, LINK_RANK, depth_first_rank
+from skitter.crawl.relevance import Relevance
+from skitter.crawl.traps.guard import TrapGuard
 from skitter.frontier.model import Link
 from skitter.job.spec import Job, Order
 from skitter.parse.page import ParsedPage
@@ -22,23 +27,36 @@ REMEMBERED = 400_000
 """Hrefs remembered over all origins; beyond it everything is forgotten and learned anew."""
 MAX_REMEMBERED_CHARS = 300
 """Longer hrefs are rare on honest pages; remembering them would let a page fill the memory."""
-_MAX_RANK = 0xFFFF_FFFF
 _ABSOLUTE = ("http://", "https://")
+_Memory = dict[str, int | None]
+"""What a remembered href leads to, as ``Linked`` counts it."""
 
 
 class LinkFinder:
     """Finds the links of pages for one job."""
 
-    def __init__(self, job: Job, number: JobNumber, judge: Judge, normaliser: Normaliser) -> None:
+    def __init__(
+        self,
+        job: Job,
+        number: JobNumber,
+        judge: Judge,
+        normaliser: Normaliser,
+        *,
+        guard: TrapGuard | None = None,
+        relevance: Relevance | None = None,
+    ) -> None:
         self._job = job
         self._number = number
         self._judge = judge
         self._normaliser = normaliser
+        self._guard = guard
+        self._relevance = relevance
         self._depth_first = job.order is Order.DFS
-        self._by_origin: dict[str, set[str]] = {}
-        self._absolute: dict[str, set[str]] = {}
+        self._by_origin: dict[str, _Memory] = {}
+        self._absolute: dict[str, _Memory] = {}
         self._remembered = 0
         self._slots: dict[HostKey, int] = {}
+        self.linked = Linked()
         self.cut: Counter[Code] = Counter()
         """Links not offered, by reason; each href counted when first met."""
 
@@ -48,8 +66,11 @@ class LinkFinder:
         self._absolute.clear()
         self._remembered = 0
 
-    def links(self, page: ParsedPage, url: str, depth: int) -> list[Link]:
-        """Return the links of ``page``, fetched from ``url``, that may be new."""
+    def links(self, page: ParsedPage, url: str, depth: int, relevance: float = 0.0) -> list[Link]:
+        """Return the links of ``page``, fetched from ``url``, that may be new.
+
+        ``relevance`` is what the page hands down to its links in a best-first crawl.
+        """
         hrefs = page.hrefs
         if page.refresh:
             hrefs = [*hrefs, page.refresh]
@@ -60,51 +81,83 @@ class LinkFinder:
         base = page.joiner or Base(page.base or url, page.encoding)
         known = self._memory(self._by_origin, f"{page.encoding} {base.prefix}")
         absolute = self._memory(self._absolute, page.encoding)
-        fresh = (set(hrefs) - known) - absolute
+        distinct = set(hrefs)
+        self.linked.count(map(known.get, distinct))
+        if absolute:
+            self.linked.count(map(absolute.get, distinct))
+        fresh = distinct.difference(known).difference(absolute)
         if not fresh:
             return []
-        links = []
+        origin = _Origin(base, url, depth + 1, relevance, _best_texts(page))
+        links, keys = [], []
         for href in hrefs:
             if href in fresh:
                 fresh.remove(href)
-                link = self._link(base, href, url, depth + 1)
-                if link is not None:
-                    links.append(link)
-                self._remember(href, known, absolute)
+                found = self._link(origin, href)
+                keys.append(found.key)
+                if found.link is not None:
+                    links.append(found.link)
+                if found.refusal is not Code.TRAP:
+                    # Another page may have the same link for good reasons.
+                    self._remember(href, found.key, known, absolute)
+        self.linked.count(keys)
         return links
 
-    def _memory(self, memory: dict[str, set[str]], key: str) -> set[str]:
+    def _memory(self, memory: dict[str, _Memory], key: str) -> _Memory:
         found = memory.get(key)
         if found is None:
-            found = memory[key] = set()
+            found = memory[key] = {}
             self._remembered += 1
         return found
 
-    def _remember(self, href: str, known: set[str], absolute: set[str]) -> None:
+    def _remember(self, href: str, key: int | None, known: _Memory, absolute: _Memory) -> None:
         if len(href) > MAX_REMEMBERED_CHARS:
             return
         if href[:1] == "/":
             # "//host/x" depends on the scheme alone, and an origin has one.
-            known.add(href)
+            known[href] = key
         elif href.startswith(_ABSOLUTE):
-            absolute.add(href)
+            absolute[href] = key
         else:
             return
         self._remembered += 1
 
-    def _link(self, base: Base, href: str, referrer: str, depth: int) -> Link | None:
-        normal = self._normaliser.link(base, href)
+    def _link(self, origin: "_Origin", href: str) -> "_Found":
+        normal = self._normaliser.link(origin.base, href)
         if normal is None:
             self.cut[Code.SCHEME] += 1
-            return None
-        refusal = self._judge.refusal(normal.url, normal.host)
+            return _Found(None, None, Code.SCHEME)
+        refusal = self._judge.refusal(normal.url, normal.host, origin.depth)
+        if refusal is None and self._guard is not None:
+            why = self._guard.link(normal.url, found_on=origin.url, depth=origin.depth)
+            refusal = Code.TRAP if why is not None else None
         if refusal is not None:
             self.cut[refusal] += 1
-            return None
-        return self.make_link(normal, depth, referrer)
+            return _Found(self.linked.key(normal.url, None), None, refusal)
+        rank = self._rank(origin, href, normal)
+        link = self.make_link(normal, origin.depth, origin.url, rank)
+        return _Found(self.linked.key(normal.url, normal.fp), link, None)
 
-    def make_link(self, normal: NormalUrl, depth: int, referrer: str = "") -> Link:
+    def _rank(self, origin: "_Origin", href: str, normal: NormalUrl) -> int | None:
+        if self._guard is not None and self._guard.doubtful:
+            return DOUBTFUL_RANK
+        if self._relevance is None:
+            return None
+        score = self._relevance.link(origin.texts.get(href, ""), normal.url, origin.relevance)
+        return self._relevance.rank(score)
+
+    def bare_rank(self, url: str) -> int | None:
+        """Return the rank of a URL that came without a page or a text; None for the job's own."""
+        if self._relevance is None:
+            return None
+        return self._relevance.rank(self._relevance.link("", url, 0.0))
+
+    def make_link(
+        self, normal: NormalUrl, depth: int, referrer: str = "", rank: int | None = None
+    ) -> Link:
         """Return a link of this job, with the job's priority and order."""
+        if rank is None:
+            rank = depth_first_rank(depth) if self._depth_first else LINK_RANK
         return Link(
             normal.url,
             normal.fp,
@@ -113,7 +166,7 @@ class LinkFinder:
             self._slot(normal),
             priority=self._job.priority,
             depth=depth,
-            rank=_MAX_RANK - depth if self._depth_first else 0,
+            rank=rank,
             referrer=referrer,
         )
 
@@ -127,3 +180,38 @@ class LinkFinder:
                 self._slots.clear()
             slot = self._slots[normal.host] = slot_of(partition_key(normal.url, kind))
         return slot
+
+
+class _Found(NamedTuple):
+    """What became of one href."""
+
+    key: int | None
+    """What it counts for; None for no target."""
+    link: Link | None
+    """To be offered."""
+    refusal: Code | None
+
+
+class _Origin:
+    """The page that links are found on."""
+
+    __slots__ = ("base", "depth", "relevance", "texts", "url")
+
+    def __init__(
+        self, base: Base, url: str, depth: int, relevance: float, texts: dict[str, str]
+    ) -> None:
+        self.base = base
+        self.url = url
+        self.depth = depth
+        """Depth of its links."""
+        self.relevance = relevance
+        self.texts = texts
+
+
+def _best_texts(page: ParsedPage) -> dict[str, str]:
+    """Return the longest text of each href; a page often links twice, once from a picture."""
+    texts: dict[str, str] = {}
+    for href, text in zip(page.hrefs, page.texts, strict=False):
+        if len(text) > len(texts.get(href, "")):
+            texts[href] = text
+    return texts

@@ -30,6 +30,10 @@ class EngineOptions:
     concurrency: int = 64
     pages: int | None = None
     """Visits after which the run ends."""
+    time_s: float | None = None
+    """Seconds after which the run ends."""
+    bytes: int | None = None
+    """Bytes of pages after which the run ends, counted over all runs of the job."""
     ahead: bool = True
     """Claim more than the workers can begin at once; only without a delay between requests."""
     patience_s: float = 180.0
@@ -65,6 +69,7 @@ class Engine:
         self._claim_now = asyncio.Event()
         self._active = 0
         self._ended_pages = stats.pages
+        self._ended_bytes = stats.bytes
         self._stopping = asyncio.Event()
         self.stopped_by = ""
         self.seeding = True
@@ -105,6 +110,7 @@ class Engine:
                     helpers.create_task(self._committer.run()),
                     helpers.create_task(self._renew()),
                     helpers.create_task(self._follow_load()),
+                    helpers.create_task(self._keep_time()),
                 ]
                 await self._claim_loop(grants)
                 await self._drain()
@@ -208,14 +214,18 @@ class Engine:
         stats = self._stats
         for visit in visits:
             self._live.pop(visit.lease.id, None)
-            if visit.record is not None:
+            record = visit.page
+            if record is not None:
                 self._ended_pages += 1
+                self._ended_bytes += record.bytes or 0
                 stats.run_pages += 1
-                stats.run_bytes += visit.record.bytes or 0
-                if visit.record.status is not None:
-                    stats.status_codes[visit.record.status] += 1
+                stats.run_bytes += record.bytes or 0
+                if record.status is not None:
+                    stats.status_codes[record.status] += 1
             if visit.reason and visit.result is not Result.DEFER:
                 stats.errors[visit.reason] += 1
+        if self._options.bytes is not None and self._ended_bytes >= self._options.bytes:
+            self.stop("bytes limit")
         self._claim_now.set()
 
     def _lost(self, visits: list[Visit]) -> None:
@@ -227,6 +237,12 @@ class Engine:
             await asyncio.sleep(min(RENEW_S, self._lease_ms / 3000))
             await self._frontier.renew(list(self._live.values()), self._lease_ms)
 
+    async def _keep_time(self) -> None:
+        """Stop when the time is up."""
+        if self._options.time_s is not None:
+            await asyncio.sleep(self._options.time_s)
+            self.stop("time limit")
+
     async def _follow_load(self) -> None:
         """Keep the limit on requests in flight in step with the machine."""
         loop = asyncio.get_running_loop()
@@ -236,6 +252,7 @@ class Engine:
             load = read_load(max(0.0, loop.time() - due))
             self._limit = next_limit(self._limit, self._options.concurrency, load)
             self._stats.in_flight = self._active
+            self._stats.limit = self._limit if self._limit < self._options.concurrency else 0
             self._wake_workers()
 
     async def _drain(self) -> None:

@@ -1,6 +1,7 @@
 """What the parts of one crawl share; put together in ``wiring``."""
 
 import random
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from skitter.clock import Clock
@@ -9,6 +10,9 @@ from skitter.crawl.discover import LinkFinder
 from skitter.crawl.hops import Reservations
 from skitter.crawl.judge import Judge
 from skitter.crawl.manners import Manners
+from skitter.crawl.relevance import Relevance
+from skitter.crawl.sitemaps import SitemapFinder
+from skitter.crawl.traps.guard import TrapGuard
 from skitter.fetch.base import Fetcher
 from skitter.frontier.base import Frontier, FrontierControl, FrontierReader
 from skitter.frontier.model import LEASE_MS
@@ -38,4 +42,16 @@ class Equipment:
     rng: random.Random
     home: Scope
     """The registered domains of entries and seeds: where a job's own headers may go."""
+    sitemaps: SitemapFinder
+    guard: TrapGuard | None = None
+    relevance: Relevance | None = None
+    """How a best-first crawl scores pages; None in any other order."""
+    keeps_raw: bool = False
+    """Whether exchanges are kept for an archive."""
     lease_ms: int = LEASE_MS
+
+    def widen(self, urls: Iterable[str]) -> None:
+        """Take the hosts of ``urls`` into the scope."""
+        for url in urls:
+            if self.judge.scope.add(url):
+                self.finder.forget()

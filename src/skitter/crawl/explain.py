@@ -4,6 +4,7 @@ import msgspec
 
 from skitter.crawl.judge import Judge
 from skitter.crawl.manners import Manners
+from skitter.crawl.traps.guard import TrapGuard
 from skitter.errors import UrlError
 from skitter.frontier.base import FrontierReader
 from skitter.frontier.model import Sighting, UrlState
@@ -33,6 +34,7 @@ class Explainer:
         judge: Judge,
         normaliser: Normaliser,
         manners: Manners,
+        guard: TrapGuard | None = None,
     ) -> None:
         self._job = job
         self._number = number
@@ -40,6 +42,7 @@ class Explainer:
         self._judge = judge
         self._normaliser = normaliser
         self._manners = manners
+        self._guard = guard
 
     async def explain(self, url: str) -> dict[str, object]:
         """Return facts and reasons about ``url``, ready for JSON."""
@@ -48,6 +51,10 @@ class Explainer:
         except UrlError as error:
             return {"url": url, "state": "unknown", "why": str(error)}
         sighting = await self._reader.look(self._number, normal.host, normal.fp)
+        if sighting.state is UrlState.UNKNOWN:
+            listing = self._normaliser.as_sitemap(normal)
+            as_sitemap = await self._reader.look(self._number, listing.host, listing.fp)
+            sighting = sighting if as_sitemap.state is UrlState.UNKNOWN else as_sitemap
         found: dict[str, object] = {
             "url": normal.url,
             "job": self._job.id,
@@ -83,6 +90,9 @@ class Explainer:
         decision = self._judge.explain(normal.url, normal.host)
         if not decision.allowed:
             return f"never queued: {decision.sentence}"
+        trap = self._guard.explain(normal.url) if self._guard is not None else None
+        if trap is not None:
+            return f"never queued: {trap}"
         robots = await self._manners.robots_known(normal.url)
         if robots is not None and not robots.decide(normal.url).allowed:
             return f"not met yet; {robots.judge(normal.url).sentence}"

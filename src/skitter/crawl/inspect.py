@@ -1,4 +1,4 @@
-"""A running crawl answers questions on a local socket: one JSON line in, one out.
+"""A running crawl answers questions on a local socket: one JSON line in, JSON lines out.
 
 The data directory has one owner, so other commands ask the process that holds it.
 """
@@ -6,17 +6,18 @@ The data directory has one owner, so other commands ask the process that holds i
 import asyncio
 import json
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from pathlib import Path
 
 SOCKET_NAME = "skitter.sock"
-MAX_LINE = 1 << 20
+MAX_LINE = 16 << 20
 
-Answer = Callable[[str], Awaitable[dict[str, object]]]
+Question = Mapping[str, object]
+Answer = Callable[[Question], AsyncIterator[bytes]]
 
 
 class InspectServer:
-    """Serves the questions of ``skitter page``."""
+    """Serves the questions of ``skitter page`` and ``skitter job``."""
 
     def __init__(self, directory: Path, answer: Answer) -> None:
         self._directory = directory
@@ -43,9 +44,11 @@ class InspectServer:
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             question = json.loads(await reader.readline())
-            found = await self._answer(str(question["page"]))
-            writer.write(json.dumps(found, default=str).encode() + b"\n")
-            await writer.drain()
+            if not isinstance(question, dict):
+                return
+            async for line in self._answer(question):
+                writer.write(line)
+                await writer.drain()
         except (OSError, ValueError, KeyError, TypeError):
             # A client that asks nonsense or hangs up gets no answer; the crawl goes on.
             pass
@@ -53,21 +56,20 @@ class InspectServer:
             writer.close()
 
 
-async def ask_running(directory: Path, url: str) -> dict[str, object] | None:
-    """Ask the process that owns ``directory``; None when none answers."""
+async def ask_running(directory: Path, question: Question) -> AsyncIterator[bytes]:
+    """Ask the process that owns ``directory``; yields nothing when none answers."""
     with _short_path(directory) as path:
         try:
             reader, writer = await asyncio.open_unix_connection(path, limit=MAX_LINE)
         except OSError:
-            return None
+            return
     try:
-        writer.write(json.dumps({"page": url}).encode() + b"\n")
+        writer.write(json.dumps(question).encode() + b"\n")
         await writer.drain()
-        line = await reader.readline()
+        while (line := await reader.readline()).endswith(b"\n"):
+            yield line
     finally:
         writer.close()
-    found: dict[str, object] | None = json.loads(line) if line else None
-    return found
 
 
 class _short_path:  # noqa: N801  used as a function

@@ -38,7 +38,8 @@ class Places:
     """Where a crawl keeps things, for its summary."""
 
     data: Path
-    out: Path | None
+    out: tuple[Path, ...]
+    warc: Path | None = None
 
 
 class Crawl:
@@ -97,6 +98,7 @@ class Crawl:
         await parts.seeder.offer(self._job.entries)
         grants = await self._own_everything()
         visitor = Visitor(parts.equipment, self._engine.free)
+        parts.equipment.sitemaps.offered = self._engine.offered
         async with asyncio.TaskGroup() as group:
             extras = [
                 group.create_task(self._seed()),
@@ -105,6 +107,14 @@ class Crawl:
             await self._engine.run(visitor, grants)
             for task in extras:
                 task.cancel()
+        await self._store_links()
+
+    async def _store_links(self) -> None:
+        """Keep the counts of links up to the end of this run."""
+        equipment = self._parts.equipment
+        marks = equipment.finder.linked.take_mark(self._number, 0.0, force=True)
+        if marks:
+            await equipment.frontier.ack([], marks=marks)
 
     async def _own_everything(self) -> list[Grant]:
         return (await self._parts.equipment.frontier.own(MEMBER, range(SLOTS)))[:1]
@@ -130,6 +140,7 @@ class Crawl:
     async def _summary(self, seconds: float) -> Summary:
         await self._show()
         totals, stats = self._parts.totals, self.stats
+        guard = self._parts.equipment.guard
         waits = stats.waiting_until_ms if self._engine.stopped_by == "waiting" else None
         return Summary(
             pages=totals.pages,
@@ -150,6 +161,11 @@ class Crawl:
             run_pages=stats.run_pages,
             trouble=await self._trouble(),
             cut={code.value: n for code, n in self._parts.equipment.finder.cut.items()},
+            sitemaps=totals.sitemaps,
+            sitemap_urls=totals.sitemap_urls,
+            sitemap_faults=totals.sitemap_faults,
+            traps=dict(guard.cut) if guard is not None else {},
+            warc=self._places.warc,
         )
 
     async def _trouble(self) -> str | None:

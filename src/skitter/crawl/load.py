@@ -1,7 +1,8 @@
 """How many requests may be in flight, following the machine's load. Pure but for the reading.
 
 The limit falls fast and rises slowly: when the loop lags, memory runs short or file descriptors
-run out, a crawl that asks for less gets more done.
+run out, a crawl that asks for less gets more done. Where others want the processors too, the crawl
+gives way, but not below a quarter: most of its requests only wait for the network.
 """
 
 import resource
@@ -15,6 +16,9 @@ MEMORY_LOW = 0.05
 MEMORY_OK = 0.10
 FILES_HIGH = 0.85
 FILES_OK = 0.70
+CPU_HIGH = 0.85
+CPU_OK = 0.60
+CPU_LEAST_SHARE = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +31,8 @@ class Load:
     """Share of the machine's memory that is available."""
     files_used: float
     """Share of this process's file descriptors in use."""
+    cpu_wait: float = 0.0
+    """Share of the last ten seconds in which some task waited for a processor."""
 
 
 def next_limit(current: int, most: int, load: Load) -> int:
@@ -35,13 +41,29 @@ def next_limit(current: int, most: int, load: Load) -> int:
         return max(min(LEAST, most), current // 2)
     if load.lag_s > LAG_HIGH_S or load.files_used > FILES_HIGH:
         return max(min(LEAST, most), current * 3 // 4)
-    calm = load.lag_s < LAG_LOW_S and load.memory_free > MEMORY_OK and load.files_used < FILES_OK
-    return min(most, current + max(1, current // 8)) if calm else current
+    if load.cpu_wait > CPU_HIGH:
+        least = max(min(LEAST, most), most // CPU_LEAST_SHARE)
+        return min(current, max(least, current * 3 // 4))
+    return min(most, current + max(1, current // 8)) if _is_calm(load) else current
+
+
+def _is_calm(load: Load) -> bool:
+    return (
+        load.lag_s < LAG_LOW_S
+        and load.memory_free > MEMORY_OK
+        and load.files_used < FILES_OK
+        and load.cpu_wait < CPU_OK
+    )
 
 
 def read_load(lag_s: float) -> Load:
     """Read the machine's state; a reading that cannot be had counts as calm."""
-    return Load(lag_s=lag_s, memory_free=_memory_free(), files_used=_files_used())
+    return Load(
+        lag_s=lag_s,
+        memory_free=_memory_free(),
+        files_used=_files_used(),
+        cpu_wait=_cpu_wait(),
+    )
 
 
 def _memory_free() -> float:
@@ -53,6 +75,15 @@ def _memory_free() -> float:
         name: int(rest.split()[0]) for name, _, rest in (line.partition(":") for line in lines)
     }
     return found.get("MemAvailable", 1) / max(1, found.get("MemTotal", 1))
+
+
+def _cpu_wait() -> float:
+    """Read the kernel's pressure figure: "some avg10=12.34 avg60=..." in per cent."""
+    try:
+        words = Path("/proc/pressure/cpu").read_text().split()
+        return float(words[1].partition("=")[2]) / 100
+    except (OSError, IndexError, ValueError):
+        return 0.0
 
 
 def _files_used() -> float:

@@ -4,6 +4,8 @@ import random
 from collections import OrderedDict
 
 from skitter.clock import Clock
+from skitter.crawl.keep import Keeper
+from skitter.crawl.trip import Kept
 from skitter.errors import AddressRefused, FetchError, FetchTimeout
 from skitter.fetch.base import Fetcher, Request, Response
 from skitter.fetch.redirects import Follow, next_hop
@@ -35,6 +37,7 @@ class Manners:
         reader: FrontierReader,
         clock: Clock,
         rng: random.Random,
+        keeper: Keeper | None = None,
     ) -> None:
         self._fetcher = fetcher
         self._reader = reader
@@ -54,6 +57,8 @@ class Manners:
         self._forbidden: dict[str, str] = {}
         """Sites at addresses the operator has not allowed, with the guard's words."""
         self._rests: dict[str, int] = {}
+        self._keeper = keeper
+        self._kept: list[Kept] = []
         self.dead = DeadHosts(clock)
 
     def robots_at_hand(self, url: str) -> AgentRobots | None:
@@ -100,15 +105,24 @@ class Manners:
         marks, self._unsaved = self._unsaved, {}
         return marks
 
+    def take_kept(self) -> list[Kept]:
+        """Return the exchanges about robots.txt since the last call, for the archive."""
+        kept, self._kept = self._kept, []
+        return kept
+
     async def _fetch_robots(self, url: str) -> RobotsReply:
         at = url
         for _ in range(ROBOTS_HOPS + 1):
             try:
-                response = await self._fetcher.fetch(Request(url=at, cut_bytes=ROBOTS_BYTES))
+                response = await self._fetcher.fetch(
+                    Request(url=at, cut_bytes=ROBOTS_BYTES, keep_raw=self._keeper is not None)
+                )
             except AddressRefused as refusal:
                 if at == url:
                     self._forbidden[origin(url)] = refusal.why
                 raise
+            if self._keeper is not None and response.raw is not None:
+                self._kept.append(self._keeper.keep(response))
             hop = next_hop(at, response)
             if not isinstance(hop, Follow):
                 break

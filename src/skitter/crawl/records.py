@@ -48,7 +48,7 @@ def take_headers(record: PageRecord, response: Response) -> None:
     headers = response.headers
     record.status = response.status
     record.elapsed_ms = response.elapsed_ms
-    record.content_type = response.content_type
+    record.content_type = response.content_type or response.media_type or None
     record.bytes = len(response.body)
     record.etag = headers.get("etag")
     record.last_modified = headers.get("last-modified")

@@ -34,6 +34,7 @@ class Seeder:
         normals = [equipment.normaliser.absolute(url) for url in urls]
         for normal in normals:
             equipment.home.add(normal.url)
+            equipment.sitemaps.starts.add(normal.url)
         wider = [normal.url for normal in normals if equipment.judge.scope.add(normal.url)]
         if wider:
             # Links to those hosts were out of scope until here.
@@ -41,7 +42,7 @@ class Seeder:
         if wider and keep_scope:
             prefix = scope_mark(equipment.number)
             await equipment.frontier.ack([], marks={f"{prefix}{url}": SEED for url in wider})
-        links = [equipment.finder.make_link(normal, 0) for normal in normals]
+        links = [equipment.sitemaps.entry(normal) for normal in normals]
         return (await equipment.frontier.offer(links)).new if links else 0
 
     async def revive(self, entries: Iterable[str]) -> None:
@@ -49,12 +50,12 @@ class Seeder:
         equipment = self._with
         for url in entries:
             normal = equipment.normaliser.absolute(url)
-            known = await equipment.reader.look(equipment.number, normal.host, normal.fp)
+            link = equipment.sitemaps.entry(normal)
+            known = await equipment.reader.look(equipment.number, link.host, link.fp)
             if known.state is not UrlState.DEAD:
                 continue
             visit = int(msgspec.json.decode(known.note)["visit"]) if known.note else 0
-            await equipment.control.forget(equipment.number, normal.host, normal.fp)
-            link = equipment.finder.make_link(normal, 0)
+            await equipment.control.forget(equipment.number, link.host, link.fp)
             await equipment.frontier.offer([msgspec.structs.replace(link, visit=visit + 1)])
 
     async def stream(self, seeds: Iterator[str], offered: Callable[[], None]) -> None:

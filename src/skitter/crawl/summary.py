@@ -5,6 +5,8 @@ from pathlib import Path
 
 import msgspec
 
+from skitter.crawl.traps.guard import Cut
+from skitter.crawl.trip import Visit
 from skitter.observability.stats import CrawlStats
 from skitter.pipeline.record import PageRecord
 from skitter.types import Outcome
@@ -22,9 +24,29 @@ class Totals(msgspec.Struct):
     status_codes: dict[int, int] = {}
     errors: dict[str, int] = {}
     """Reasons of pages that failed or were refused, by kind."""
+    sitemaps: int = 0
+    sitemap_urls: int = 0
+    """URLs of the job that sitemaps listed."""
+    sitemap_faults: int = 0
+    """Sitemaps that were named somewhere and could not be read, or not to their end."""
+
+    def take(self, visit: Visit) -> None:
+        """Take one visit into account; one that goes on is not counted."""
+        if visit.page is not None:
+            self.count(visit.page, visit.reason)
+        elif visit.record is not None:
+            self._count_sitemap(visit.record, guessed=not visit.lease.referrer)
+
+    def _count_sitemap(self, record: PageRecord, *, guessed: bool) -> None:
+        if record.outcome == Outcome.OK:
+            self.sitemaps += 1
+            self.sitemap_urls += record.n_links or 0
+        # Nobody has promised that there is something at the usual places.
+        if record.error and not guessed:
+            self.sitemap_faults += 1
 
     def count(self, record: PageRecord, reason: str) -> None:
-        """Take one ended visit into account."""
+        """Take one page into account."""
         self.pages += 1
         self.body_bytes += record.bytes or 0
         match record.outcome:
@@ -56,6 +78,7 @@ class Totals(msgspec.Struct):
         """Copy the counts a person watches."""
         stats.pages, stats.ok, stats.failed = self.pages, self.ok, self.failed
         stats.refused, stats.duplicates = self.refused, self.duplicates
+        stats.bytes = self.body_bytes
 
 
 _encode = msgspec.msgpack.Encoder().encode
@@ -75,8 +98,8 @@ class Summary:
     seconds: float
     dropped: int
     stopped_by: str
-    """"finished", "interrupted", "pages limit" or "waiting"."""
-    out: Path | None
+    """"finished", "interrupted", "waiting", or "pages limit" and the like."""
+    out: tuple[Path, ...]
     data: Path
     hosts: int
     status_codes: dict[int, int]
@@ -89,3 +112,9 @@ class Summary:
     """Why the start brought nothing, when not one page of the job came."""
     cut: dict[str, int] = field(default_factory=dict)
     """Links of this run's pages that were not followed, by reason."""
+    sitemaps: int = 0
+    sitemap_urls: int = 0
+    sitemap_faults: int = 0
+    traps: dict[str, Cut] = field(default_factory=dict)
+    """By URL template: what the trap guard cut."""
+    warc: Path | None = None

@@ -2,9 +2,21 @@
 
 from dataclasses import dataclass, field
 
+from skitter.fetch.base import Raw
 from skitter.frontier.model import Hop, Lease, Link, Result
 from skitter.pipeline.record import PageRecord
-from skitter.types import Fingerprint, HostKey
+from skitter.types import Fingerprint, HostKey, Role
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kept:
+    """One exchange with a server, kept for the archive."""
+
+    url: str
+    at_ms: int
+    raw: Raw
+    address: str
+    cut: str
 
 
 @dataclass(slots=True, kw_only=True)
@@ -23,10 +35,22 @@ class Visit:
     digest: bytes = b""
     wider_scope: list[str] = field(default_factory=list)
     """URLs an entry redirected to, outside the scope until then."""
+    kept: list[Kept] = field(default_factory=list)
+    """Every exchange of the visit, in order; empty without an archive."""
+
+    @property
+    def page(self) -> PageRecord | None:
+        """The record for the sinks; a sitemap's is in the page index alone."""
+        return self.record if self.lease.role is Role.PAGE else None
+
+    @property
+    def weight(self) -> int:
+        """Bytes held in memory until the visit is safe."""
+        return sum(len(kept.raw.response) for kept in self.kept)
 
 
 class Ended(Exception):
-    """Carries the visit out of the hop loop; caught in ``Visitor.visit`` alone."""
+    """Carries the visit out of the hop loop; caught where visits begin."""
 
     def __init__(self, visit: Visit) -> None:
         super().__init__()
@@ -44,3 +68,13 @@ class Trip:
     hops: list[Hop] = field(default_factory=list)
     seen: set[Fingerprint] = field(default_factory=set)
     wider_scope: list[str] = field(default_factory=list)
+    kept: list[Kept] = field(default_factory=list)
+    answered_ms: int | None = None
+    """When the last response had arrived."""
+    found: list[Link] = field(default_factory=list)
+    """Links met on the way, such as the sitemaps that robots.txt names."""
+
+    @property
+    def is_page(self) -> bool:
+        """Whether the visit is for a page, not for a list of URLs."""
+        return self.lease.role is Role.PAGE

@@ -22,13 +22,20 @@ class DemoProcess:
     """
 
     def __init__(
-        self, *, pages: int = DEFAULT_PAGES, seed: int = 1, port: int = 0, log: Path | None = None
+        self,
+        *,
+        pages: int = DEFAULT_PAGES,
+        seed: int = 1,
+        port: int = 0,
+        log: Path | None = None,
+        with_traps: bool = False,
     ) -> None:
         self._sizes = {"pages": pages, "seed": seed}
         self._port = port
         self._log = log
         self._process: subprocess.Popen[str] | None = None
-        self.web: Web = demo_web(pages=pages, seed=seed)
+        self._with_traps = with_traps
+        self.web: Web = demo_web(pages=pages, seed=seed, with_traps=with_traps)
         self.hosts = ""
 
     def __enter__(self) -> Self:
@@ -38,6 +45,7 @@ class DemoProcess:
             options["log"] = self._log
         for name, value in options.items():
             command += [f"--{name}", str(value)]
+        command += ["--traps"] if self._with_traps else []
         self._process = subprocess.Popen(  # noqa: S603 (our own module, our own arguments)
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )

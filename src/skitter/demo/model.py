@@ -92,6 +92,45 @@ class Raw:
 Block = Prose | LinkList | Table | Raw
 
 
+class ListingKind(Enum):
+    """The format of a sitemap."""
+
+    INDEX = auto()
+    URLSET = auto()
+    TEXT = auto()
+    RSS = auto()
+    ATOM = auto()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listed:
+    """One address in a sitemap, and what is said of it; what is empty is not said."""
+
+    to: Target
+    title: str = ""
+    lastmod: str = ""
+    changefreq: str = ""
+    priority: str = ""
+    news: str = ""
+    """Name of the paper, in the tags of the news extension."""
+    images: tuple[str, ...] = ()
+    """Paths of pictures, in the tags of the image extension: they are not pages."""
+    tracked: bool = False
+    """Written with tracking parameters."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listing:
+    """A sitemap, a sitemap index or a feed."""
+
+    kind: ListingKind
+    entries: tuple[Listed, ...]
+    packed: bool = False
+    """The file itself is gzip."""
+    torn: Listed | None = None
+    """The file breaks off in the middle of this address."""
+
+
 class Delivery(Enum):
     """How the bytes of a response travel; most members are faults."""
 
@@ -174,6 +213,8 @@ class Page:
     """It has links whose number is a matter of taste (mail addresses, broken ones)."""
     heavy: bool = False
     """Dressed with the inline styles and scripts of a large site."""
+    listing: Listing | None = None
+    """What a sitemap says, in place of a document."""
 
     def links(self) -> Iterator[Link]:
         """Yield every link in document order, the ones not to be followed included."""

@@ -1,6 +1,6 @@
 """The sites around the three large ones: a portal, an archive, a busy office, and a stranger."""
 
-from skitter.demo import docs_site, news, shop
+from skitter.demo import docs_site, gazette, library, news, shop, tides, traps
 from skitter.demo.model import Answer, Delivery, Link, LinkList, Page, Prose, Raw, Spelling, Target
 from skitter.demo.pages import FixedSite, link_row
 from skitter.demo.web import Robots
@@ -20,16 +20,21 @@ _CHINESE_TEXT = (
 )
 
 
-def portal_site(seed: int) -> FixedSite:
-    """Return the site everything is reachable from."""
-    sites = (
+def portal_site(seed: int, *, with_traps: bool = False) -> FixedSite:
+    """Return the site everything is reachable from, the site of traps only if asked for."""
+    sites: tuple[Link, ...] = (
         Link(Target(news.NAME, "/"), "The Harbour Courier: news"),
         Link(Target(shop.NAME, "/"), "Dry Dock: shop", Spelling.SHOUTED),
         Link(Target(docs_site.NAME, "/"), "Tidewater: documentation", Spelling.SCHEMELESS),
         Link(Target("lab", "/"), "The cabinet of odd pages"),
         Link(Target(ARCHIVE, "/"), "The archive, which asks for patience"),
         Link(Target(BUSY, "/"), "The harbour office, which is always busy"),
+        Link(Target(gazette.NAME, "/"), "The Harbour Gazette: official notices"),
+        Link(Target(tides.NAME, "/"), "Tide tables"),
+        Link(Target(library.NAME, "/"), "The harbour library"),
     )
+    if with_traps:
+        sites += (Link(Target(traps.NAME, "/"), "The hedge garden, which is larger than it looks"),)
     outside = (
         Link(Target(PARTNER, "/"), "Our partner"),
         Link(Target(NOWHERE, "/"), "A friend who moved away"),

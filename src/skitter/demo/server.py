@@ -193,7 +193,9 @@ async def serve(options: argparse.Namespace) -> None:
         loop.add_signal_handler(number, stopped.set)
     if options.with_parent:
         loop.add_reader(sys.stdin.fileno(), stopped.set)
-    web = demo_web(seed=options.seed, pages=options.pages, domain=options.domain)
+    web = demo_web(
+        seed=options.seed, pages=options.pages, domain=options.domain, with_traps=options.traps
+    )
     async with DemoServer(web, port=options.port) as server:
         if options.hosts_out:
             options.hosts_out.write_text(server.hosts_file())
@@ -201,6 +203,8 @@ async def serve(options: argparse.Namespace) -> None:
             server.ledger = options.log.open("a", buffering=1, encoding="utf-8")
         facts = {"port": server.port, "entry": server.web.entry, "hosts": server.hosts_file()}
         sys.stdout.write(json.dumps(facts) + "\n")
+        if options.print_entries:
+            sys.stdout.writelines(f"{name}\t{url}\n" for name, url in server.web.entries.items())
         sys.stdout.flush()
         await stopped.wait()
 
@@ -209,11 +213,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Serve the demo web and say where, as one JSON line on standard output."""
     parser = argparse.ArgumentParser(prog="python -m skitter.demo", description=main.__doc__)
     parser.add_argument("--port", type=int, default=0, help="0 takes a free one")
-    parser.add_argument("--pages", type=int, default=DEFAULT_PAGES, help="about how many")
+    parser.add_argument(
+        "--pages",
+        type=int,
+        default=DEFAULT_PAGES,
+        help="about how many on the ordinary sites; those of sitemaps, topics and traps grow along",
+    )
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--domain", default="demo.test", help='"demo.localhost" suits a browser')
     parser.add_argument("--log", type=Path, help="append every request here, a JSON line each")
     parser.add_argument("--hosts-out", type=Path, help="write a hosts file for --hosts")
+    parser.add_argument(
+        "--traps", action="store_true", help="link the site of endless traps from the home page"
+    )
+    parser.add_argument(
+        "--print-entries",
+        action="store_true",
+        help="also print a line for every site: its name, a tab, the URL to crawl it from",
+    )
     parser.add_argument(
         "--with-parent", action="store_true", help="stop when standard input is closed"
     )

@@ -6,31 +6,18 @@ what holds in every order.
 """
 
 from collections import Counter, deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from skitter.demo.model import Delivery, Page, Target
+from skitter.demo.expected import LOST, TORN, Expected, not_asked, page_expected
+from skitter.demo.listing import SiteMap, site_map
+from skitter.demo.model import Page, Target
+from skitter.demo.topics import is_about
 from skitter.demo.web import Web
 from skitter.types import Outcome
 
-HTML_TYPES = frozenset({"text/html", "application/xhtml+xml"})
 _OK, _FAILED, _REFUSED = Outcome.OK, Outcome.FAILED, Outcome.REFUSED
-# A torn or mislabelled page may be kept as far as it can be read, or given up: both are honest.
-_TORN = frozenset({_OK, _FAILED})
-_LOST = frozenset({_FAILED})
-_FAULTS: Mapping[Delivery, frozenset[Outcome]] = {
-    Delivery.CLOSE: _LOST,
-    Delivery.BAD_STATUS_LINE: _LOST,
-    Delivery.HUGE_HEADERS: _LOST,
-    Delivery.UNKNOWN_CODING: _LOST,
-    Delivery.RESET: _TORN,
-    Delivery.NOT_GZIP: _TORN,
-    Delivery.CHUNKS_CUT: _TORN,
-    Delivery.GZIP_CUT: _TORN,
-    Delivery.LONG_LENGTH: _TORN,
-}
-_SKIPPED_SUFFIXES = (".pdf", ".bin")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,30 +31,13 @@ class Plan:
     """Requests for a page that keeps failing."""
     redirects: int = 10
     """Hops that are followed."""
+    sitemaps: Literal["auto", "only", "no"] = "no"
+    """Whether what sitemaps list is fetched too, alone, or not at all.
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Expected:
-    """What must be true of one URL after the crawl. None means that nothing is claimed."""
-
-    target: Target
-    least: int
-    """Requests, at least."""
-    most: int
-    """Requests, at most."""
-    outcomes: frozenset[Outcome]
-    status: int | None = None
-    title: str | None = None
-    encodings: frozenset[str] = frozenset()
-    n_links: int | None = None
-    chain: tuple[Target, ...] = ()
-    """The URLs asked one after the other from here; more than one after redirects."""
-    end: Target | None = None
-    """Where the redirects lead; None where they lead to nothing that is kept."""
-    twins: frozenset[Target] = frozenset()
-    """Every URL with the same content, this one included, where there are several."""
-    optional: bool = False
-    """A crawl may do without it."""
+    Those that no robots.txt mentions are looked for on the hosts of entries.
+    """
+    trap_share: float = 0.05
+    """The most of a site's fetched pages that may lie in its endless traps."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,6 +47,9 @@ class GroundTruth:
     web: Web
     plan: Plan
     expected: Mapping[Target, Expected]
+    """Every page but those of endless traps, of which a crawl may see a few."""
+    sitemaps: frozenset[Target] = frozenset()
+    """The sitemaps that must be asked for, once each."""
 
     @property
     def fetched_once(self) -> frozenset[str]:
@@ -93,9 +66,30 @@ class GroundTruth:
             if e.outcomes == {_OK} and e.end == e.target
         )
 
+    def relevant(self, *phrases: str) -> frozenset[str]:
+        """Return URLs of the pages to be kept that are about one of ``phrases``."""
+        wanted = (
+            e.target
+            for e in self.expected.values()
+            if e.outcomes == {_OK}
+            and e.end == e.target
+            and any(is_about(self.web.page(e.target), phrase) for phrase in phrases)
+        )
+        return frozenset(map(self.web.url, wanted))
+
+    def is_trap(self, url: str) -> bool:
+        """Tell whether ``url`` lies in an endless trap."""
+        target = self.web.target_of(url)
+        return target is not None and self.web.trap(target) is not None
+
+    @property
+    def entries(self) -> tuple[Target, ...]:
+        """Where the crawl starts."""
+        return _entries(self.web, self.plan)
+
     def never(self) -> frozenset[str]:
         """Return URLs that exist, or seem to, and must never be requested."""
-        everything = _reach_all(self.web, _entries(self.web, self.plan))
+        everything = _reach_all(self.web, self.entries)
         asked = {target for target, e in self.expected.items() if e.most}
         return frozenset(map(self.web.url, everything - asked))
 
@@ -105,7 +99,8 @@ def ground_truth(web: Web, plan: Plan | None = None) -> GroundTruth:
     plan = plan or Plan()
     walk = _Walk(web, plan)
     walk.run()
-    return GroundTruth(web=web, plan=plan, expected=walk.finished())
+    files = frozenset(file for found in walk.site_maps.values() for file in found.files)
+    return GroundTruth(web=web, plan=plan, expected=walk.finished(), sitemaps=files)
 
 
 class _Walk:
@@ -121,6 +116,7 @@ class _Walk:
         self._passed: Counter[Target] = Counter()
         self._twins: dict[Target, set[Target]] = {}
         self._originals: dict[Target, Target] = {}
+        self.site_maps: dict[str, SiteMap] = {}
 
     def run(self) -> None:
         """Visit until nothing is left."""
@@ -129,7 +125,13 @@ class _Walk:
 
     def finished(self) -> dict[Target, Expected]:
         """Return what was found, with what only the whole walk can tell."""
-        return {target: self._settled(expected) for target, expected in self._found.items()}
+        found = {target: self._settled(expected) for target, expected in self._found.items()}
+        if self._plan.sitemaps == "only":
+            listed = {entry.to for known in self.site_maps.values() for entry in known.pages}
+            for entry in set(self._entries) - listed:
+                # It says where to look; whether it is looked at itself is a matter of taste.
+                found[entry] = replace(found[entry], least=0, optional=True)
+        return found
 
     def _settled(self, expected: Expected) -> Expected:
         if len(expected.chain) > 1 and any(
@@ -142,21 +144,30 @@ class _Walk:
     def _in_scope(self, target: Target) -> bool:
         return in_scope(self._web, self._plan.scope, self._entries, target)
 
-    def _offer(self, page: Page) -> None:
-        if "nofollow" in page.directives:
+    def _offer(self, targets: Iterable[Target]) -> None:
+        for target in targets:
+            if target in self._offered or not self._in_scope(target) or self._web.trap(target):
+                continue
+            self._offered.add(target)
+            self._queue.append(target)
+
+    def _greet(self, site: str) -> None:
+        """Read the sitemaps of ``site``, if that was not done before."""
+        if self._plan.sitemaps == "no" or site in self.site_maps:
             return
-        for target in _leads_to(page):
-            if target not in self._offered and self._in_scope(target):
-                self._offered.add(target)
-                self._queue.append(target)
+        guess = any(entry.site == site for entry in self._entries)
+        found = self.site_maps[site] = site_map(self._web, site, guess=guess)
+        self._offer(entry.to for entry in found.pages)
 
     def _visit(self, target: Target) -> None:
+        if target.site in self._web.sites:
+            self._greet(target.site)
         if target in self._found and self._found[target].chain:
             return
         if self._web.forbids(target):
-            self._found[target] = _not_asked(target, _REFUSED)
+            self._found[target] = not_asked(target, _REFUSED)
         elif target.site not in self._web.sites:
-            self._found[target] = _not_asked(target, _FAILED)
+            self._found[target] = not_asked(target, _FAILED)
         else:
             self._follow(target)
 
@@ -164,6 +175,7 @@ class _Walk:
         """Take ``start`` and every hop its redirects lead to."""
         chain = [start]
         while True:
+            self._greet(chain[-1].site)
             page = self._web.page(chain[-1])
             if not 300 <= page.answer.status < 400:
                 self._take(chain, page)
@@ -179,24 +191,31 @@ class _Walk:
         if goal is None:
             return frozenset({_FAILED, _REFUSED, Outcome.HTTP_ERROR})
         if goal in chain or len(chain) > self._plan.redirects:
-            return _LOST
+            return LOST
         if self._web.forbids(goal) or not self._in_scope(goal):
             return frozenset({_REFUSED})
         return None
 
     def _take(self, chain: list[Target], page: Page) -> None:
         """Note the page at the end of ``chain`` and the redirects before it."""
-        end = _page_expected(page, self._plan.tries)
+        end = page_expected(page, self._plan.tries)
         known = self._found.get(page.at)
         if known is None or not known.chain:
             self._found[page.at] = end
             self._originals[page.at] = original = page.twin_of or page.at
             self._twins.setdefault(original, set()).add(page.at)
-            if end.outcomes <= {_OK, Outcome.NOINDEX} | _TORN:
-                self._offer(page)
+            if end.outcomes <= {_OK, Outcome.NOINDEX} | TORN:
+                self._offer(self._followed(page))
         for place, hop in enumerate(chain[:-1]):
             self._found[hop] = replace(end, target=hop, least=1, most=1, chain=tuple(chain[place:]))
         self._passed.update(chain[1:])
+
+    def _followed(self, page: Page) -> Iterator[Target]:
+        if self._plan.sitemaps == "only" or "nofollow" in page.directives:
+            return
+        yield from (link.to for link in page.links() if link.followed)
+        if page.refresh is not None:
+            yield page.refresh
 
     def _give_up(self, chain: list[Target], page: Page, outcomes: frozenset[Outcome]) -> None:
         for place, hop in enumerate(chain):
@@ -204,7 +223,7 @@ class _Walk:
                 target=hop, least=1, most=1, outcomes=outcomes, chain=tuple(chain[place:])
             )
         goal = page.answer.location
-        if goal is not None and outcomes is _LOST and goal not in chain:
+        if goal is not None and outcomes is LOST and goal not in chain:
             # Whether the hop past the limit is still asked for is a matter of counting.
             self._found[goal] = replace(
                 self._found[chain[-1]], target=goal, least=0, optional=True, chain=()
@@ -231,73 +250,18 @@ def _entries(web: Web, plan: Plan) -> tuple[Target, ...]:
     return plan.entries or (web.home,)
 
 
-def _leads_to(page: Page) -> Iterator[Target]:
-    yield from (link.to for link in page.links() if link.followed)
-    if page.refresh is not None:
-        yield page.refresh
-
-
 def _reach_all(web: Web, entries: tuple[Target, ...]) -> set[Target]:
-    """Return everything a crawler without manners would reach."""
-    found, queue = set(entries), deque(entries)
+    """Return everything a crawler without manners would reach, but for endless traps."""
+    found, queue, sites = set(entries), deque(entries), set[str]()
     while queue:
         page = web.page(queue.popleft())
         goals = {link.to for link in page.links()} | {page.refresh, page.answer.location}
+        if page.at.site in web.sites and page.at.site not in sites:
+            sites.add(page.at.site)
+            goals.update(entry.to for entry in site_map(web, page.at.site).pages)
         for goal in goals - found - {None}:
             assert goal is not None
             found.add(goal)
-            queue.append(goal)
-    return found
-
-
-def _not_asked(target: Target, outcome: Outcome) -> Expected:
-    return Expected(target=target, least=0, most=0, outcomes=frozenset({outcome}), chain=(target,))
-
-
-def _page_expected(page: Page, tries: int) -> Expected:
-    answer = page.answer
-    fault = _FAULTS.get(answer.delivery)
-    least = most = 1 + len(answer.first)
-    if answer.status >= 500:
-        least = most = tries
-    elif fault is not None:
-        # A client may ask twice where a kept connection fails, and may or may not try again.
-        least, most = 1, 2 * tries
-    bare = Expected(
-        target=page.at,
-        least=least,
-        most=most,
-        outcomes=fault or frozenset({_OK}),
-        chain=(page.at,),
-        end=page.at,
-    )
-    if fault == _LOST:
-        return bare
-    if answer.status >= 400:
-        return replace(bare, outcomes=frozenset({Outcome.HTTP_ERROR}), status=answer.status)
-    if answer.media_type not in HTML_TYPES:
-        return _file_expected(bare, page)
-    return _html_expected(bare, page)
-
-
-def _file_expected(bare: Expected, page: Page) -> Expected:
-    bare = replace(bare, outcomes=frozenset({_REFUSED, Outcome.SKIPPED}), end=None)
-    if page.at.path.endswith(_SKIPPED_SUFFIXES):
-        return replace(bare, least=0, optional=True)
-    return bare
-
-
-def _html_expected(bare: Expected, page: Page) -> Expected:
-    charset = page.charset
-    if "noindex" in page.directives:
-        # Nothing of its content is to be kept, so nothing is claimed.
-        return replace(bare, outcomes=frozenset({Outcome.NOINDEX}), status=200)
-    if page.answer.body is not None or bare.outcomes == _TORN:
-        return replace(bare, status=200)
-    return replace(
-        bare,
-        status=200,
-        title=" ".join(page.title.split()) if page.title else None,
-        encodings=charset.lookalikes | {charset.name},
-        n_links=None if page.uncounted else page.n_links,
-    )
+            if not web.trap(goal):
+                queue.append(goal)
+    return {target for target in found if not web.trap(target)}

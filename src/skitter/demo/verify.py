@@ -3,11 +3,12 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
-from urllib.parse import urlsplit
 
+from skitter.demo.expected import Expected
+from skitter.demo.listing import GUESSES
 from skitter.demo.model import Target
 from skitter.demo.server import Hit
-from skitter.demo.truth import Expected, GroundTruth
+from skitter.demo.truth import GroundTruth
 from skitter.demo.web import Web
 from skitter.types import Outcome
 
@@ -22,14 +23,7 @@ def problems(truth: GroundTruth, records: Iterable[Record], hits: Iterable[Hit])
 
 def target_of(web: Web, url: str) -> Target | None:
     """Return which page ``url`` means, whatever its spelling."""
-    parts = urlsplit(url)
-    path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-    found = web.find(parts.netloc, path)
-    if found is not None:
-        return found
-    names = {host: name for name, host in web.hosts.items()}
-    name = names.get(parts.hostname or "")
-    return Target(name, path) if name else None
+    return web.target_of(url)
 
 
 def request_problems(truth: GroundTruth, hits: Iterable[Hit]) -> Iterator[str]:
@@ -47,16 +41,50 @@ def request_problems(truth: GroundTruth, hits: Iterable[Hit]) -> Iterator[str]:
             if target.site not in greeted:
                 greeted.add(target.site)
                 yield f"{truth.web.url(target)}: asked for before the robots.txt of its host"
+    yield from trap_problems(truth, asked)
     for target, times in asked.items():
-        expected = truth.expected.get(target)
-        if expected is None or expected.most == 0:
+        most = _most(truth, target)
+        if most == 0:
             yield f"{truth.web.url(target)}: asked for, which must never be"
-        elif times > expected.most:
-            yield f"{truth.web.url(target)}: asked for {times} times, at most {expected.most}"
-    for target, expected in truth.expected.items():
-        if asked[target] < expected.least:
-            times = asked[target]
-            yield f"{truth.web.url(target)}: asked for {times} times, at least {expected.least}"
+        elif times > most:
+            yield f"{truth.web.url(target)}: asked for {times} times, at most {most}"
+    least = {target: expected.least for target, expected in truth.expected.items()}
+    for target, times in (least | dict.fromkeys(truth.sitemaps, 1)).items():
+        if asked[target] < times:
+            yield f"{truth.web.url(target)}: asked for {asked[target]} times, at least {times}"
+
+
+def trap_problems(truth: GroundTruth, asked: Iterable[Target]) -> Iterator[str]:
+    """Yield the sites too many of whose fetched pages lie in endless traps."""
+    pages, traps = Counter[str](), dict[str, Counter[str]]()
+    for target in set(asked):
+        if _is_map(truth, target):
+            continue
+        pages[target.site] += 1
+        if kind := truth.web.trap(target):
+            traps.setdefault(target.site, Counter())[kind] += 1
+    for site, kinds in traps.items():
+        if kinds.total() > truth.plan.trap_share * pages[site]:
+            said = ", ".join(f"{kind} {times}" for kind, times in sorted(kinds.items()))
+            yield (
+                f"{truth.web.entry_of(site)}: {kinds.total()} of {pages[site]} fetched pages lie "
+                f"in traps ({said}), at most {truth.plan.trap_share:.0%}"
+            )
+
+
+def _most(truth: GroundTruth, target: Target) -> int:
+    """Return how often ``target`` may be asked for."""
+    expected = truth.expected.get(target)
+    if expected is not None:
+        return expected.most
+    return int(truth.web.trap(target) is not None or _is_map(truth, target))
+
+
+def _is_map(truth: GroundTruth, target: Target) -> bool:
+    """Tell whether a crawl that reads sitemaps may look for one at ``target``."""
+    if truth.plan.sitemaps == "no" or target.path not in GUESSES:
+        return target in truth.sitemaps
+    return any(entry.site == target.site for entry in truth.entries)
 
 
 def _is_robots(web: Web, target: Target) -> bool:
@@ -70,6 +98,8 @@ def record_problems(truth: GroundTruth, records: Iterable[Record]) -> Iterator[s
     for record in records:
         target = target_of(truth.web, record["url"])
         expected = truth.expected.get(target) if target else None
+        if target and expected is None and (truth.web.trap(target) or _is_map(truth, target)):
+            continue
         if expected is None:
             yield f"{record['url']}: has a record, and should have none"
             continue

@@ -1,9 +1,10 @@
 """Sites, their robots rules, and the web they form under names and a port."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Protocol
+from urllib.parse import urlsplit
 
 from skitter.demo.model import Answer, Page, Prose, Target
 
@@ -22,6 +23,8 @@ class Robots:
     bom: bool = False
     extra: str = ""
     """Further groups, for other agents."""
+    sitemaps: tuple[str, ...] = ()
+    """Paths on the same site."""
 
     def forbids(self, path: str) -> bool:
         """Tell whether ``path`` is closed to every agent; the longest rule decides, allow wins."""
@@ -29,14 +32,15 @@ class Robots:
         opened = max((len(rule) for rule in self.allow if _rule_matches(rule, path)), default=-1)
         return closed > opened
 
-    def text(self) -> str:
-        """Return the file."""
+    def text(self, origin: str = "") -> str:
+        """Return the file; ``origin`` makes its sitemaps' addresses whole."""
         lines = ["User-agent: *"]
         lines += [f"Disallow: {rule}" for rule in self.disallow]
         lines += [f"Allow: {rule}" for rule in self.allow]
         if self.crawl_delay_s is not None:
             lines.append(f"Crawl-delay: {self.crawl_delay_s:g}")
-        return ("\ufeff" if self.bom else "") + "\n".join([*lines, "", self.extra, ""])
+        maps = [f"Sitemap: {origin}{path}" for path in self.sitemaps]
+        return ("\ufeff" if self.bom else "") + "\n".join([*lines, "", self.extra, *maps, ""])
 
 
 def _rule_matches(rule: str, path: str) -> bool:
@@ -64,13 +68,15 @@ class Web:
     """Every site of one demo web, and the names they answer to.
 
     ``hosts`` maps a site's short name to its host name; a short name without a site stands for
-    a host that does not exist.
+    a host that does not exist. ``traps`` holds, for every site that has endless parts, what tells
+    the kind of trap a path lies in.
     """
 
     sites: Mapping[str, Site]
     hosts: Mapping[str, str]
     home: Target
     port: int = 80
+    traps: Mapping[str, Callable[[str], str | None]] = field(default_factory=dict)
     _names: dict[str, str] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -82,8 +88,17 @@ class Web:
 
     @property
     def entry(self) -> str:
-        """The URL from which everything is reachable."""
+        """The URL from which everything is reachable that is linked at all."""
         return self.url(self.home)
+
+    @property
+    def entries(self) -> dict[str, str]:
+        """The URLs from which each site is reachable, by its short name."""
+        return {site: self.entry_of(site) for site in self.sites}
+
+    def entry_of(self, site: str) -> str:
+        """Return the URL from which ``site`` is reachable."""
+        return self.url(Target(site, "/"))
 
     def host_key(self, site: str) -> str:
         """Return the host name of ``site``, with the port where it is not 80."""
@@ -105,10 +120,23 @@ class Web:
             return None
         return Target(name, _plain(request_path))
 
+    def target_of(self, url: str) -> Target | None:
+        """Return which page ``url`` means, whatever its spelling; hosts that are gone have some."""
+        parts = urlsplit(url)
+        path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+        found = self.find(parts.netloc, path)
+        name = self._names.get(parts.hostname or "")
+        return found or (Target(name, path) if name else None)
+
     def forbids(self, target: Target) -> bool:
         """Tell whether the robots.txt of the target's site closes it."""
         site = self.sites.get(target.site)
         return site is not None and site.robots.forbids(target.path)
+
+    def trap(self, target: Target) -> str | None:
+        """Return the kind of endless trap that ``target`` lies in; None for a real page."""
+        kind_of = self.traps.get(target.site)
+        return kind_of(target.path) if kind_of else None
 
     def hosts_file(self, address: str = "127.0.0.1") -> str:
         """Return lines of a hosts file that send every site to ``address``."""

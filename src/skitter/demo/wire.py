@@ -12,6 +12,7 @@ import xxhash
 from backports import zstd
 
 from skitter.demo.html import encoded
+from skitter.demo.listing import listing_bytes
 from skitter.demo.model import Answer, Delivery, Page, Target
 from skitter.demo.web import Web
 
@@ -90,13 +91,15 @@ def robots_page(web: Web, target: Target) -> Page | None:
     if robots.moved_to and target.path == "/robots.txt":
         goal = Target(target.site, robots.moved_to)
         return Page(at=target, answer=Answer(status=301, location=goal))
-    text = robots.text().encode()
+    text = robots.text(f"http://{web.host_key(target.site)}").encode()
     return Page(at=target, answer=Answer(media_type="text/plain", body=text))
 
 
 def _body(web: Web, page: Page) -> bytes:
     if page.answer.body is not None:
         return page.answer.body
+    if page.listing is not None:
+        return listing_bytes(web, page.at, page.listing)
     if 300 <= page.answer.status < 400:
         return b"Moved.\n"
     return encoded(web, web.page(page.twin_of) if page.twin_of else page)
@@ -105,7 +108,7 @@ def _body(web: Web, page: Page) -> bytes:
 def _headers(web: Web, page: Page) -> list[tuple[str, str]]:
     answer = page.answer
     media_type = answer.media_type
-    if page.charset.header and answer.body is None:
+    if page.charset.header and answer.body is None and page.listing is None:
         media_type += f"; charset={page.charset.header}"
     headers = [("Content-Type", media_type), *answer.headers]
     if answer.location_as is not None:

@@ -5,8 +5,12 @@ A fetcher opens sockets, enforces the caps it is given and translates every faul
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Protocol
+
+import msgspec
+
+from skitter.fetch import types
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,12 +24,12 @@ class FetchLimits:
     body_bytes: int = 32 * 1024 * 1024
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+# Structs, because one of each is made for every page and they cost a fifth of a dataclass.
+class Request(msgspec.Struct, frozen=True, kw_only=True):
     """One request to make."""
 
     url: str
-    headers: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = msgspec.field(default_factory=dict)
     """Override the fetcher's own of the same name, whatever the case of the letters."""
     accept_types: tuple[str, ...] = ()
     """Media types whose body is wanted ("text/html", "text/*"); empty takes any. A response of
@@ -38,11 +42,11 @@ class Request:
     """Keep the bytes as sent and received in ``Response.raw``."""
     stream: Callable[[bytes], None] | None = None
     """Takes the decompressed body of a status 200 piece by piece as it arrives; ``Response.body``
-    is then empty. What it raises ends the fetch and reaches the caller as it is."""
+    is then empty. What it raises ends the fetch and reaches the caller as it is. A fetch may
+    still fail after some pieces: over a cap, on broken data, in time."""
 
 
-@dataclass(frozen=True, slots=True)
-class Raw:
+class Raw(msgspec.Struct, frozen=True):
     """One exchange as it went over the wire."""
 
     request: bytes
@@ -51,10 +55,12 @@ class Raw:
     """The final status line, headers and body, framing and coding included."""
     head_bytes: int
     """Length of the head within ``response``, blank line included."""
+    cut: str = ""
+    """Why the end of the message is missing, in the words of ``Response.cut``; empty when it is
+    whole, whatever became of the body that was read from it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Response:
+class Response(msgspec.Struct, frozen=True, kw_only=True):
     """What one request brought.
 
     Header names are lower case; repeated ones are joined by ", ", except that the first Location
@@ -80,11 +86,34 @@ class Response:
 
     raw: Raw | None = None
     """The exchange as it went, where ``Request.keep_raw`` asked for it."""
+    cut: str = ""
+    """Why the body is truncated, as WARC 1.1 puts it: "length" (``cut_bytes`` or a cap), "time" or
+    "disconnect" (the server closed or broke off early). Empty for a body that is whole, and for
+    that of an error page which came whole and cannot be decompressed."""
+    sniffed: str = ""
+    """What the first bytes of a streamed body say of its type, where nothing else tells."""
 
     @property
     def content_type(self) -> str | None:
         """The raw Content-Type header."""
         return self.headers.get("content-type")
+
+    @property
+    def media_type(self) -> str:
+        """The bare media type: of the header, else by the URL's suffix, else by the first bytes.
+
+        Lower case; empty when nothing tells. The suffix counts for a status 2xx alone: an error
+        page for a missing picture is no picture.
+        """
+        url = self.url if 200 <= self.status < 300 else ""
+        return types.guess_type(self.content_type, url, self.body, self.sniffed)
+
+    @property
+    def read_as(self) -> str | None:
+        """The Content-Type to read the body by: the header where it tells, else ``media_type``."""
+        header = self.content_type
+        kind = self.media_type
+        return header if header and types.media_type(header) == kind else kind or None
 
 
 class Fetcher(Protocol):

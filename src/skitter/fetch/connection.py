@@ -11,6 +11,7 @@ from typing import TypeVar, cast
 from skitter.errors import FetchError
 from skitter.fetch.exchange import Answer, Exchange
 from skitter.fetch.faults import answer_fault
+from skitter.fetch.stream import ConsumerFault
 from skitter.fetch.wire import Origin
 
 _Given = TypeVar("_Given")
@@ -123,7 +124,7 @@ class HttpConnection(asyncio.Protocol):
     ) -> None:
         waiter = self._waiter
         assert waiter is not None
-        fault: FetchError | None = None
+        fault: FetchError | ConsumerFault | None = None
         answer: Answer | None = None
         try:
             answer = take(given)
@@ -131,6 +132,9 @@ class HttpConnection(asyncio.Protocol):
                 return
         except FetchError as exc:
             fault = exc
+        except ConsumerFault as exc:
+            fault = exc
+            exchange.reusable = False
         # An event loop swallows what its callbacks raise: the request would hang for ever.
         except Exception as exc:  # noqa: BLE001
             fault = answer_fault(exchange.url, exc)

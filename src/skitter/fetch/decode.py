@@ -16,18 +16,22 @@ from skitter.errors import BodyTooLarge, DecodingError
 
 ACCEPT_ENCODING: Final = "gzip, deflate, br, zstd"
 
+MAX_MEMBERS: Final = 4096
+"""Gzip members or zstd frames in one body; more are an attack on our time."""
+
 _MAX_CODINGS: Final = 3
-_MAX_MEMBERS: Final = 4096
 _FEED_BYTES: Final = 64 * 1024
 # RFC 9659: a decoder on the web refuses windows over 8 MiB.
 _ZSTD_OPTIONS: Final[dict[int, int]] = {zstd.DecompressionParameter.window_log_max: 23}
+
 # Its stub calls the class an instance.
-_IsalError: Final = cast("type[Exception]", isal_zlib.error)
-_FAULTS: Final[tuple[type[Exception], ...]] = (
-    _IsalError,
-    zstd.ZstdError,
-    brotli.error,
-)
+IsalError: Final = cast("type[Exception]", isal_zlib.error)
+FAULTS: Final[tuple[type[Exception], ...]] = (IsalError, zstd.ZstdError, brotli.error)
+"""What the decoders raise on broken data."""
+
+GZIP_MAGIC: Final = (b"\x1f\x8b",)
+ZSTD_MAGIC: Final = (b"\x28\xb5\x2f\xfd", *(bytes([n]) + b"\x2a\x4d\x18" for n in range(80, 96)))
+
 # Not codings, but seen where one should be; they change nothing.
 _IDENTITY: Final = frozenset({"", "identity", "none", "binary", "utf-8", "utf8"})
 
@@ -58,18 +62,11 @@ def decode(body: bytes, coding: str, *, url: str, cap: int, cut: bool = False) -
     More than ``cap`` bytes raise ``BodyTooLarge``, or with ``cut`` are left off. An unknown
     coding, too many of them, or broken data raise ``DecodingError``.
     """
-    names = [name.strip().lower() for name in coding.split(",")]
-    names = [name for name in names if name not in _IDENTITY]
-    if len(names) > _MAX_CODINGS:
-        raise DecodingError(url, f"{len(names)} content codings on top of each other")
     truncated = False
-    for name in reversed(names):
-        undo = _DECODERS.get(name)
-        if undo is None:
-            raise DecodingError(url, f"unknown content coding {name[:40]!r}")
+    for name in codings_to_undo(coding, url):
         try:
-            body, short = undo(body, cap)
-        except _FAULTS as exc:
+            body, short = _DECODERS[name](body, cap)
+        except FAULTS as exc:
             raise DecodingError(url, f"broken {name} data: {exc}") from exc
         truncated = truncated or short
     if len(body) > cap:
@@ -77,6 +74,27 @@ def decode(body: bytes, coding: str, *, url: str, cap: int, cut: bool = False) -
             raise BodyTooLarge(url, f"more than {cap} bytes decompressed")
         return Decoded(body[:cap], truncated=True)
     return Decoded(body, truncated)
+
+
+def codings_to_undo(coding: str, url: str) -> list[str]:
+    """Return the codings a Content-Encoding header names, the last applied first.
+
+    An unknown one and too many of them raise ``DecodingError``.
+    """
+    names = [name.strip().lower() for name in coding.split(",")]
+    names = [name for name in names if name not in _IDENTITY]
+    if len(names) > _MAX_CODINGS:
+        raise DecodingError(url, f"{len(names)} content codings on top of each other")
+    for name in names:
+        if name not in _DECODERS:
+            raise DecodingError(url, f"unknown content coding {name[:40]!r}")
+    names.reverse()
+    return names
+
+
+def new_zstd() -> zstd.ZstdDecompressor:
+    """Return a decoder of one zstd frame."""
+    return zstd.ZstdDecompressor(options=_ZSTD_OPTIONS)
 
 
 def _members(
@@ -89,19 +107,19 @@ def _members(
     view = memoryview(body)
     pieces: list[bytes] = []
     start = 0
-    for number in range(_MAX_MEMBERS):
+    for number in range(MAX_MEMBERS):
         member = codec()
         before = len(pieces)
         try:
             start = _feed(member, view[start:], pieces, cap) + start
-        except _FAULTS:
+        except FAULTS:
             if number == 0:
                 raise
             # What does not even start as a further member is garbage after the document.
             return Decoded(b"".join(pieces), truncated=len(pieces) > before)
         if not member.eof or not body.startswith(magic, start):
             return Decoded(b"".join(pieces), truncated=not member.eof)
-    raise _IsalError(f"more than {_MAX_MEMBERS} members")
+    raise IsalError(f"more than {MAX_MEMBERS} members")
 
 
 def _feed(member: _Codec, view: memoryview, pieces: list[bytes], cap: int) -> int:
@@ -121,38 +139,39 @@ def _feed(member: _Codec, view: memoryview, pieces: list[bytes], cap: int) -> in
     return start
 
 
-_GZIP_MAGIC: Final = (b"\x1f\x8b",)
-_ZSTD_MAGIC: Final = (b"\x28\xb5\x2f\xfd", *(bytes([n]) + b"\x2a\x4d\x18" for n in range(80, 96)))
-
-
 def _gzip(body: bytes, cap: int) -> Decoded:
-    if not body.startswith(_GZIP_MAGIC):
+    if not body.startswith(GZIP_MAGIC):
         return Decoded(body, truncated=False)
-    return _members(body, cap, lambda: cast("_Codec", isal_zlib.decompressobj(31)), _GZIP_MAGIC)
+    return _members(body, cap, lambda: cast("_Codec", isal_zlib.decompressobj(31)), GZIP_MAGIC)
 
 
 def _zstd(body: bytes, cap: int) -> Decoded:
-    if not body.startswith(_ZSTD_MAGIC):
+    if not body.startswith(ZSTD_MAGIC):
         return Decoded(body, truncated=False)
-    return _members(body, cap, lambda: zstd.ZstdDecompressor(options=_ZSTD_OPTIONS), _ZSTD_MAGIC)
+    return _members(body, cap, new_zstd, ZSTD_MAGIC)
 
 
 def _deflate(body: bytes, cap: int) -> Decoded:
     """Decode zlib data (RFC 9110 §8.4.1.2) or, as browsers do, a bare deflate stream."""
     if not body or body[:1] == b"<":
         return Decoded(body, truncated=False)
-    is_zlib = body[0] & 0x0F == 8 and int.from_bytes(body[:2], "big") % 31 == 0
     last: Exception | None = None
-    for bits in (15, -15) if is_zlib else (-15, 15):
+    for bits in deflate_kinds(body):
         codec = isal_zlib.decompressobj(bits)
         try:
             piece = codec.decompress(body, cap + 1)
-        except _IsalError as exc:
+        except IsalError as exc:
             last = last or exc
             continue
         return Decoded(piece, truncated=not codec.eof)
     assert last is not None
     raise last
+
+
+def deflate_kinds(start: bytes) -> tuple[int, int]:
+    """Return the window bits of what a deflate body most likely is, and of the other kind."""
+    is_zlib = start[0] & 0x0F == 8 and int.from_bytes(start[:2], "big") % 31 == 0
+    return (15, -15) if is_zlib else (-15, 15)
 
 
 def _brotli(body: bytes, cap: int) -> Decoded:

@@ -6,11 +6,10 @@ tells whether every byte belonged to that answer, so that the connection may ser
 
 import asyncio
 from collections.abc import Sequence
-from typing import Final, NamedTuple, cast
+from typing import Final, NamedTuple
 
 from aiohttp import hdrs
-from aiohttp.base_protocol import BaseProtocol
-from aiohttp.http import HttpResponseParser, RawResponseMessage
+from aiohttp.http import RawResponseMessage
 from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.streams import StreamReader
 from multidict import CIMultiDictProxy
@@ -22,24 +21,22 @@ from skitter.errors import (
     ProtocolError,
     ReadTimeout,
     TotalTimeout,
-    TypeRefused,
 )
 from skitter.fetch.base import FetchLimits, Request
-from skitter.fetch.faults import answer_fault, fault_text
-from skitter.fetch.types import sniff, type_from_url, wanted_type
+from skitter.fetch.faults import answer_fault, fault_text, why_cut
+from skitter.fetch.parser import BODILESS, body_length, content_length, head_bytes, new_parser
+from skitter.fetch.refusal import TypeDoubt, judge_type
+from skitter.fetch.stream import BodyStream
+from skitter.fetch.tape import IN_CHUNKS, TO_THE_END, Message, Tape
+from skitter.fetch.types import SNIFFED_BYTES, declared_type, wanted_type
 
 _Messages = Sequence[tuple[RawResponseMessage, StreamReader]]
 
 _MAX_INTERIM: Final = 16
 _DRAINED_BYTES: Final = 16 * 1024
 _FRAMING_BYTES: Final = 64 * 1024
-# The parser must never slow a body down: the cap ends it first.
-_NO_PAUSE: Final = 1 << 30
-# Heads are capped by their size alone.
-_ANY_NUMBER: Final = 1 << 30
 _HEAD_ENDS: Final = b"\r\n\r\n"
 _CHUNKS_END: Final = b"0\r\n\r\n"
-_BODILESS: Final = (204, 304)
 _UNKNOWN: Final = -1
 
 
@@ -49,22 +46,8 @@ class Answer(NamedTuple):
     status: int
     headers: CIMultiDictProxy[str]
     body: bytes
-    truncated: bool
-
-
-class _Unhurried:
-    """What the parser's reader believes to be its connection; nothing is ever slowed down.
-
-    One for all: an exchange that was its own reader's owner would be garbage in a cycle, and with
-    it the body, until the collector comes round.
-    """
-
-    def pause_reading(self) -> None: ...
-
-    def resume_reading(self, resume_parser: bool = True) -> None: ...
-
-
-_OWNER: Final = _Unhurried()
+    cut: str
+    """Why the end is missing, in the words of ``Response.cut``; empty when all of it came."""
 
 
 class Exchange:
@@ -82,9 +65,11 @@ class Exchange:
         "_refusal",
         "_request",
         "_surplus",
-        "doubtful",
+        "_tape",
+        "doubt",
         "received",
         "reusable",
+        "stream",
         "url",
     )
 
@@ -95,7 +80,7 @@ class Exchange:
         self._request = request
         self._limits = limits
         self._loop = loop
-        self._parser = self._new_parser()
+        self._parser = new_parser(loop, limits.header_bytes)
         self._message: RawResponseMessage | None = None
         self._payload: StreamReader | None = None
         self._body: bytearray | None = None
@@ -103,7 +88,10 @@ class Exchange:
         self._interim = 0
         self._refusal: FetchError | None = None
         self._surplus = False
-        self.doubtful = False
+        self._tape = Tape() if request.keep_raw else None
+        self.stream: BodyStream | None = None
+        """Takes the body of this answer, when it is one to hand on."""
+        self.doubt: TypeDoubt | None = None
         """Neither the header nor the URL tells whether the type is wanted."""
         self.received = 0
         """Bytes that came, heads and framing included."""
@@ -112,6 +100,8 @@ class Exchange:
     def feed(self, data: bytes) -> Answer | None:
         """Take the next bytes; return the answer once it is complete."""
         self.received += len(data)
+        if self._tape is not None:
+            self._tape.add(data)
         try:
             return self._take(data)
         except FetchError as fault:
@@ -145,18 +135,21 @@ class Exchange:
             fault = ReadTimeout(self.url, f"no answer within {self._limits.first_byte_s:g} s")
         return self._break_off(fault)
 
-    def _new_parser(self) -> HttpResponseParser:
-        cap = self._limits.header_bytes
-        return HttpResponseParser(
-            cast("BaseProtocol", _OWNER),
-            self._loop,
-            _NO_PAUSE,
-            read_until_eof=True,
-            auto_decompress=False,
-            max_line_size=cap,
-            max_field_size=cap,
-            max_headers=_ANY_NUMBER,
-        )
+    @property
+    def wire_bytes(self) -> int:
+        """Size of the body as it came, without framing."""
+        return 0 if self._payload is None else self._payload.total_bytes
+
+    def message(self) -> Message | None:
+        """Return the answer's bytes as they came, when the request wants them kept."""
+        message, payload = self._message, self._payload
+        if self._tape is None or message is None or payload is None:
+            return None
+        length = body_length(message)
+        if length == IN_CHUNKS and (self.reusable or not payload.is_eof()):
+            # There is no surplus, or no last chunk to look for.
+            length = TO_THE_END
+        return self._tape.message(interim=self._interim, body_length=length)
 
     def _take(self, data: bytes) -> Answer | None:
         messages: _Messages
@@ -184,7 +177,7 @@ class Exchange:
         ends = data.find(_HEAD_ENDS)
         if self._payload is not None or self.received > len(data) or ends < 0:
             return ()
-        self._parser = self._new_parser()
+        self._parser = new_parser(self._loop, self._limits.header_bytes)
         self._surplus = True
         messages: _Messages = ()
         ends += len(_HEAD_ENDS)
@@ -211,15 +204,15 @@ class Exchange:
         ends = data.find(_HEAD_ENDS)
         head = before + ends + len(_HEAD_ENDS) if ends >= 0 else before
         # What was found may be an end inside the body, when the head's own is cut in two.
-        if head > self._limits.header_bytes < _head_bytes(message):
+        if head > self._limits.header_bytes < head_bytes(message):
             raise self._headers_too_large()
         self._message = message
         self._payload = payload
-        length = _content_length(message)
+        length = content_length(message)
         if ends >= 0 and not self._interim and not message.chunked:
-            self._expected = head + (0 if message.code in _BODILESS else length)
-        if message.code == 200 and self._request.accept_types:
-            self._judge_type(message)
+            self._expected = head + (0 if message.code in BODILESS else length)
+        if message.code == 200:
+            self._begin_page(message)
         if payload.is_eof():
             return
         if self._refusal is not None and not 0 < length <= _DRAINED_BYTES:
@@ -227,38 +220,48 @@ class Exchange:
         if length > self._limits.body_bytes and not self._request.cut_bytes:
             raise BodyTooLarge(self.url, f"Content-Length is {length} bytes")
 
-    def _judge_type(self, message: RawResponseMessage) -> None:
+    def _begin_page(self, message: RawResponseMessage) -> None:
+        request = self._request
         kind = message.headers.get(hdrs.CONTENT_TYPE)
-        wanted = wanted_type(kind, self._request.accept_types)
-        if wanted is None:
-            kind = type_from_url(self.url)
-            wanted = wanted_type(kind, self._request.accept_types)
-        self.doubtful = wanted is None
-        if wanted is False:
-            self._refusal = type_refusal(self.url, kind or "")
+        if not wanted_type(kind, request.accept_types):
+            judged = judge_type(kind, self.url, request.accept_types)
+            if isinstance(judged, FetchError):
+                self._refusal = judged
+                return
+            self.doubt = judged
+        if request.stream is not None:
+            unknown = declared_type(kind, self.url) is None
+            doubt = TypeDoubt(kind, self.url, request.accept_types) if unknown else None
+            coding = message.headers.get(hdrs.CONTENT_ENCODING)
+            self.stream = BodyStream(request, self._limits, coding, doubt)
 
     def _grow(self, payload: StreamReader) -> Answer | None:
-        """Gather what came in one piece, so that a flood of tiny chunks does not pile up."""
+        """Take what came; give the answer where the request wants the body cut."""
+        cut, cap = self._request.cut_bytes, self._limits.body_bytes
+        size = payload.total_bytes
+        over = size > cap or self.received > 2 * cap + _FRAMING_BYTES
+        if over and not size > cut > 0:
+            raise BodyTooLarge(self.url, f"more than {cap} bytes on the wire")
+        if self.stream is None:
+            self._gather(payload)
+        else:
+            self.stream.feed(payload.read_nowait())
+        if size > cut > 0 or (self.stream is not None and self.stream.over):
+            return self._answer(cut="length")
+        return None
+
+    def _gather(self, payload: StreamReader) -> None:
+        """Keep what came in one piece, so that a flood of tiny chunks does not pile up."""
         body = self._body
         if body is None:
             body = self._body = bytearray()
         body += payload.read_nowait()
-        if self.doubtful and body and hdrs.CONTENT_ENCODING not in self._headers():
-            self.check_sniffed(bytes(body[:1024]))
-        cut = self._request.cut_bytes
-        if cut and len(body) >= cut:
-            return self._answer(truncated=True)
-        cap = self._limits.body_bytes
-        if len(body) > cap or self.received > 2 * cap + _FRAMING_BYTES:
-            raise BodyTooLarge(self.url, f"more than {cap} bytes on the wire")
-        return None
-
-    def check_sniffed(self, body: bytes) -> None:
-        """Judge a body by its first bytes where neither header nor URL told its type."""
-        self.doubtful = False
-        kind = sniff(body)
-        if not wanted_type(kind, self._request.accept_types):
-            raise type_refusal(self.url, kind)
+        if (
+            self.doubt is not None
+            and hdrs.CONTENT_ENCODING not in self._headers()
+            and self.doubt.settles(bytes(body[:SNIFFED_BYTES]))
+        ):
+            self.doubt = None
 
     def _complete(self, payload: StreamReader, data: bytes) -> Answer:
         message = self._message
@@ -272,16 +275,20 @@ class Exchange:
         cap = self._limits.body_bytes
         if payload.total_bytes > cap and not self._request.cut_bytes:
             raise BodyTooLarge(self.url, f"more than {cap} bytes on the wire")
-        return self._answer(truncated=False)
+        return self._answer(cut="")
 
-    def _answer(self, *, truncated: bool) -> Answer:
+    def _answer(self, *, cut: str) -> Answer:
         assert self._message is not None
         assert self._payload is not None
         body = self._payload.read_nowait()
         if self._body is not None:
             self._body += body
             body = bytes(self._body)
-        return Answer(self._message.code, self._message.headers, body, truncated)
+        elif self.stream is not None:
+            self.stream.feed(body)
+            self.stream.finish()
+            body = b""
+        return Answer(self._message.code, self._message.headers, body, cut)
 
     def _break_off(self, fault: FetchError) -> Answer:
         """Return what there is where it is worth something, else raise ``fault``.
@@ -292,11 +299,13 @@ class Exchange:
         message = self._message
         if message is None:
             raise fault
-        answer = self._answer(truncated=True)
         if message.code != 200:
+            answer = self._answer(cut=why_cut(fault))
             return answer._replace(body=answer.body[: self._limits.body_bytes])
-        if answer.body and isinstance(fault, ProtocolError):
-            return answer
+        if self._refusal is not None:
+            raise self._refusal
+        if self.wire_bytes and isinstance(fault, ProtocolError):
+            return self._answer(cut=why_cut(fault))
         raise fault
 
     def _headers(self) -> CIMultiDictProxy[str]:
@@ -305,20 +314,3 @@ class Exchange:
 
     def _headers_too_large(self) -> HeadersTooLarge:
         return HeadersTooLarge(self.url, f"more than {self._limits.header_bytes} bytes of headers")
-
-
-def _content_length(message: RawResponseMessage) -> int:
-    value = message.headers.get(hdrs.CONTENT_LENGTH)
-    # The parser has refused anything but digits.
-    return int(value) if value is not None and value.isdecimal() else 0
-
-
-def type_refusal(url: str, kind: str) -> TypeRefused:
-    """Return the error for a body of an unwanted media type."""
-    why = f"media type {kind[:80]!r} is not wanted"
-    return TypeRefused(url, why, status=200, content_type=kind)
-
-
-def _head_bytes(message: RawResponseMessage) -> int:
-    fields = sum(len(name) + len(value) + 4 for name, value in message.raw_headers)
-    return fields + len("HTTP/1.1 200 \r\n\r\n") + len(message.reason)

@@ -7,7 +7,15 @@ from typing import Final
 
 from aiohttp import http_exceptions as parser
 
-from skitter.errors import ConnectError, FetchError, HeadersTooLarge, ProtocolError, TlsError
+from skitter.errors import (
+    BodyTooLarge,
+    ConnectError,
+    FetchError,
+    FetchTimeout,
+    HeadersTooLarge,
+    ProtocolError,
+    TlsError,
+)
 
 PARSER_FAULTS: Final[dict[type[Exception], type[FetchError]]] = {
     parser.HttpProcessingError: ProtocolError,
@@ -41,6 +49,13 @@ def answer_fault(url: str, exc: Exception) -> FetchError:
     if kind is HeadersTooLarge:
         return HeadersTooLarge(url, "a header line is longer than the cap")
     return kind(url, f"broken response: {fault_text(exc)}")
+
+
+def why_cut(fault: FetchError) -> str:
+    """Say in the words of ``Response.cut`` why an answer ended with ``fault``."""
+    if isinstance(fault, BodyTooLarge):
+        return "length"
+    return "time" if isinstance(fault, FetchTimeout) else "disconnect"
 
 
 def connect_fault(url: str, exc: Exception) -> FetchError:

@@ -14,13 +14,14 @@ from typing import Final
 from skitter import __version__
 from skitter.clock import Clock, SystemClock
 from skitter.errors import BodyTooLarge, DecodingError, FetchError, ProtocolError
-from skitter.fetch.base import FetchLimits, Request, Response
+from skitter.fetch.base import FetchLimits, Raw, Request, Response
 from skitter.fetch.connection import HttpConnection, StaleConnection
 from skitter.fetch.decode import ACCEPT_ENCODING, Decoded, decode
 from skitter.fetch.dns import Resolver
 from skitter.fetch.exchange import Answer, Exchange
 from skitter.fetch.guard import AddressGuard
 from skitter.fetch.pool import ConnectionPool, PoolOptions
+from skitter.fetch.stream import BodyStream, ConsumerFault
 from skitter.fetch.wire import Origins, RequestHead, plain_headers
 
 DEFAULT_AGENT: Final = f"Skitter/{__version__}"
@@ -105,6 +106,7 @@ class HttpFetcher:
         limits = request.limits or self._limits
         exchange = Exchange(request, limits, asyncio.get_running_loop())
         self.pool.watch(connection)
+        raised: BaseException | None = None
         try:
             answer = await connection.ask(
                 head,
@@ -112,24 +114,50 @@ class HttpFetcher:
                 first_due=self._now() + limits.first_byte_s,
                 total_due=started + limits.total_s,
             )
+        except ConsumerFault as fault:
+            raised = fault.raised
         finally:
             self.pool.unwatch(connection)
             self.pool.give_back(connection)
+        if raised is not None:
+            raise raised
         elapsed_ms = round((self._now() - started) * 1000)
         headers = plain_headers(answer.headers)
-        body, short = _document(request, limits, answer, headers.get("content-encoding"))
-        if exchange.doubtful and body:
-            exchange.check_sniffed(body)
+        stream = exchange.stream
+        if stream is None:
+            body, short = _document(request, limits, answer, headers.get("content-encoding"))
+            if exchange.doubt is not None and body:
+                exchange.doubt.settle(body)
+        else:
+            body, short = b"", stream.over or stream.truncated
         return Response(
             url=request.url,
             status=answer.status,
             headers=headers,
             body=body,
-            wire_bytes=len(answer.body),
+            wire_bytes=len(answer.body) if stream is None else exchange.wire_bytes,
             elapsed_ms=elapsed_ms,
             address=connection.address,
-            truncated=answer.truncated or short,
+            truncated=short or answer.cut != "",
+            raw=_raw(exchange, head, answer) if request.keep_raw else None,
+            cut=answer.cut or (_why_short(request, answer, body, stream) if short else ""),
+            sniffed="" if stream is None else stream.sniffed,
         )
+
+
+def _raw(exchange: Exchange, head: bytes, answer: Answer) -> Raw | None:
+    message = exchange.message()
+    return None if message is None else Raw(head, *message, answer.cut)
+
+
+def _why_short(request: Request, answer: Answer, body: bytes, stream: BodyStream | None) -> str:
+    """Say why a document is short although all of the answer came."""
+    if stream is not None:
+        return "length" if stream.over else "disconnect"
+    if request.cut_bytes and len(body) >= request.cut_bytes:
+        return "length"
+    # The body of an error page that cannot be decompressed is left out.
+    return "disconnect" if body or answer.status == 200 else ""
 
 
 def _document(request: Request, limits: FetchLimits, answer: Answer, coding: str | None) -> Decoded:

@@ -8,11 +8,21 @@ import re
 from collections.abc import Iterable
 from functools import lru_cache
 from typing import Final
+from urllib.parse import unquote
 
 _TYPE: Final = re.compile(r"[\w!#$&^.+-]+/[\w!#$&^.+-]+", re.ASCII)
 
 HTML: Final = "text/html"
+XHTML: Final = "application/xhtml+xml"
 BINARY: Final = "application/octet-stream"
+PDF: Final = "application/pdf"
+
+# What servers send when they do not know; the WHATWG MIME Sniffing Standard §7 treats these as
+# no type at all.
+_NO_TYPES: Final = frozenset({"unknown/unknown", "application/unknown"})
+# What file stores send for whatever was uploaded without a type.
+_ANY_FILE: Final = frozenset({BINARY, "binary/octet-stream", "application/x-octet-stream"})
+_PAGE_SUFFIXES: Final = frozenset({"htm", "html", "shtml", "xht", "xhtml"})
 
 # Left out on purpose: suffixes that are also top-level domains or words, because directories of
 # sites have paths such as /example.com.
@@ -42,13 +52,14 @@ _KIND_OF: Final = {
     suffix: kind for kind, suffixes in _SUFFIXES_BY_KIND.items() for suffix in suffixes.split()
 }
 
-_DYNAMIC_SUFFIXES: Final = "action asp aspx cfm cgi do jsp jspx php php3 php5 phtml shtml"
+_SCRIPT_SUFFIXES: Final = "action asp aspx cfm cgi do jsp jspx php php3 php5 phtml"
+_SCRIPTS: Final = frozenset(_SCRIPT_SUFFIXES.split())
 _TYPE_OF: Final = (
     {
         suffix: f"{kind}/{suffix}" if kind in ("image", "video", "audio", "font") else BINARY
         for suffix, kind in _KIND_OF.items()
     }
-    | dict.fromkeys(_DYNAMIC_SUFFIXES.split(), HTML)
+    | dict.fromkeys(_SCRIPTS, HTML)
     | {
         "atom": "application/atom+xml",
         "css": "text/css",
@@ -60,23 +71,26 @@ _TYPE_OF: Final = (
         "json": "application/json",
         "md": "text/markdown",
         "mjs": "text/javascript",
-        "pdf": "application/pdf",
+        "pdf": PDF,
         "rss": "application/rss+xml",
+        "shtml": HTML,
         "svg": "image/svg+xml",
         "txt": "text/plain",
-        "xht": "application/xhtml+xml",
-        "xhtml": "application/xhtml+xml",
+        "xht": XHTML,
+        "xhtml": XHTML,
         "xml": "text/xml",
     }
 )
 
 
+@lru_cache(maxsize=1024)
 def media_type(content_type: str | None) -> str:
-    """Return the bare lower-case media type of a Content-Type header, "" when it holds none."""
+    """Return the bare lower-case media type of a Content-Type header, "" when it tells none."""
     if not content_type:
         return ""
     match = _TYPE.match(content_type.strip())
-    return match[0].lower() if match else ""
+    kind = match[0].lower() if match else ""
+    return "" if kind in _NO_TYPES else kind
 
 
 @lru_cache(maxsize=1024)
@@ -106,8 +120,18 @@ def suffix_of(url: str) -> str:
     if authority_ends < 0:
         return ""
     segment = path[path.rfind("/", authority_ends) + 1 :].partition(";")[0]
+    if "%" in segment:
+        segment = _ASCII_ESCAPES.sub(_unescape, segment).rstrip()
     stem, dot, suffix = segment.rpartition(".")
     return suffix.lower() if dot and stem else ""
+
+
+# Others belong to names in other scripts, which tell nothing and would take long.
+_ASCII_ESCAPES: Final = re.compile("%[2-7][0-9A-Fa-f]")
+
+
+def _unescape(escape: re.Match[str]) -> str:
+    return unquote(escape[0])
 
 
 def type_from_url(url: str) -> str | None:
@@ -115,7 +139,40 @@ def type_from_url(url: str) -> str | None:
     return _TYPE_OF.get(suffix_of(url))
 
 
-_SNIFFED_BYTES: Final = 1024
+def declared_type(content_type: str | None, url: str) -> str | None:
+    """Return the media type by the header or, where it says nothing, by the URL's suffix.
+
+    None where only the first bytes can tell: there is neither, or a page by its suffix is sent as
+    just any file.
+    """
+    kind = media_type(content_type)
+    if not kind:
+        return type_from_url(url)
+    if kind in _ANY_FILE and suffix_of(url) in _PAGE_SUFFIXES:
+        return None
+    return kind
+
+
+def guess_type(content_type: str | None, url: str, body: bytes, sniffed: str = "") -> str:
+    """Return the media type by the header, else the suffix of ``url``, else the first bytes.
+
+    ``sniffed`` is what they say where ``body`` is not at hand. "" means that nothing tells.
+    """
+    kind = declared_type(content_type, url)
+    if kind is not None and (kind != HTML or media_type(content_type)):
+        return kind
+    if body:
+        sniffed = sniff(body)
+    if kind is not None:
+        # A script's suffix, such as .php, says little about what the script sends.
+        return sniffed if sniffed in (BINARY, PDF) and suffix_of(url) in _SCRIPTS else kind
+    header = media_type(content_type)
+    return header if header and sniffed not in (HTML, "text/xml") else sniffed
+
+
+SNIFFED_BYTES: Final = 1024
+"""How many of the first bytes are looked at."""
+
 _MARKUP: Final = re.compile(
     rb"\s*(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html|head|body|title|meta|script|iframe|style|table"
     rb"|h[1-6]|div|font|br|p|a|b|!--)[\s>/]?",
@@ -127,9 +184,9 @@ _BINARY_BYTES: Final = re.compile(rb"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]")
 
 def sniff(body: bytes) -> str:
     """Tell HTML, XML, plain text and everything else apart by the first bytes."""
-    head = body[:_SNIFFED_BYTES]
+    head = body[:SNIFFED_BYTES]
     if head.startswith(b"%PDF-"):
-        return "application/pdf"
+        return PDF
     wide = head.startswith(_BOMS[1:])
     if wide:
         # UTF-16 markup is ASCII with a zero byte beside each letter.
@@ -142,6 +199,12 @@ def sniff(body: bytes) -> str:
     if not wide and _BINARY_BYTES.search(head):
         return BINARY
     return "text/plain"
+
+
+def sniff_start(body: bytes) -> str | None:
+    """Tell the kind by the bytes that came so far; None when more of them may tell otherwise."""
+    kind = sniff(body)
+    return kind if len(body) >= SNIFFED_BYTES or kind in (HTML, BINARY, PDF) else None
 
 
 class SuffixFilter:

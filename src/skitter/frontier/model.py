@@ -6,9 +6,11 @@ dataclass costs several times more.
 
 from collections.abc import Sequence
 from enum import IntEnum, StrEnum
+from typing import Literal
 
 import msgspec
 
+from skitter.errors import ConfigError
 from skitter.types import Fingerprint, HostKey, JobNumber, PageClass, Role
 
 LEASE_MS = 120_000
@@ -62,6 +64,8 @@ class Lease(msgspec.Struct, frozen=True):
     """When the URL was first offered, in seconds since the epoch."""
     expires_at: float
     role: Role = Role.PAGE
+    rank: int = 0
+    """The rank the URL was queued with."""
 
 
 class Result(IntEnum):
@@ -187,6 +191,49 @@ class JobEntry(msgspec.Struct, frozen=True, kw_only=True):
     overflow: Overflow = Overflow.SPILL
 
 
+SeenKind = Literal["exact", "bloom"]
+MOST_GROUPS = 16
+
+
+class SeenOptions(msgspec.Struct, frozen=True):
+    """How the frontier remembers which URLs are known.
+
+    ``exact`` keeps a row per URL on disk and is never wrong. ``bloom`` keeps a counting Bloom
+    filter in a mapped file: a few bytes of memory per URL and no disk read to look one up, at the
+    price of passing over a small share of URLs as if they were known.
+    """
+
+    kind: SeenKind = "exact"
+    expected: int = 10_000_000
+    """How many URLs a Bloom filter is made for."""
+    rate: float = 1e-4
+    """The share of unknown URLs that may be taken for known once that many are in it."""
+    groups: int = 2
+    """Filters that have to agree, each with its own array and hashes."""
+
+    def __post_init__(self) -> None:
+        if self.kind not in ("exact", "bloom"):
+            raise ConfigError(f"seen kind {self.kind!r}; wanted exact or bloom")
+        if self.expected < 1:
+            raise ConfigError(f"seen expected {self.expected}; wanted a number of URLs, 1 or more")
+        if not 0 < self.rate < 1:
+            raise ConfigError(f"seen rate {self.rate:g}; wanted a share between 0 and 1")
+        if not 1 <= self.groups <= MOST_GROUPS:
+            raise ConfigError(f"seen groups {self.groups}; wanted 1 to {MOST_GROUPS}")
+
+
+class SeenFacts(msgspec.Struct, frozen=True):
+    """What the seen-set is like at a moment."""
+
+    kind: SeenKind
+    urls: int
+    expected: int | None = None
+    rate: float = 0.0
+    """The share of unknown URLs that are taken for known at this moment, by the formula."""
+    bytes: int = 0
+    """Size of the mapped file; all of it is in memory once the filter is in use."""
+
+
 class UrlState(StrEnum):
     """Where one URL is."""
 
@@ -208,3 +255,8 @@ class Sighting(msgspec.Struct, frozen=True):
     """Set while the URL waits and could be found among the first of its queue."""
     attempts: int = 0
     due_ms: int | None = None
+    presumed: bool = False
+    """Only a Bloom filter speaks for it. A URL that waits was not found among the first of its
+    queue. An unknown one is a false positive: the store holds nothing of it, yet it would be
+    passed over when it is offered.
+    """

@@ -110,6 +110,8 @@ DelayS = Annotated[float, Field(ge=0, le=86_400, allow_inf_nan=False)]
 PerHost = Annotated[int, Field(ge=1, le=1_000)]
 TimeoutS = Annotated[float, Field(gt=0, le=3_600, allow_inf_nan=False)]
 Size = Annotated[int, Field(ge=1)]
+RunSeconds = Annotated[float, Field(gt=0, le=366 * 86_400, allow_inf_nan=False)]
+Rate = Annotated[float, Field(gt=0, lt=0.5, allow_inf_nan=False)]
 
 # TOML and JSON have lists and strings where the models have tuples and enums; the elements stay
 # strict.
@@ -117,4 +119,5 @@ Patterns = Annotated[tuple[Pattern, ...], Field(strict=False)]
 EntryUrls = Annotated[tuple[EntryUrl, ...], Field(strict=False)]
 Suffixes = Annotated[tuple[Annotated[str, AfterValidator(_suffix)], ...], Field(strict=False)]
 Parameters = Annotated[tuple[Annotated[str, AfterValidator(_parameter)], ...], Field(strict=False)]
+Keywords = Annotated[tuple[Annotated[str, Field(min_length=1)], ...], Field(strict=False)]
 MediaTypes = Annotated[tuple[MediaType, ...], Field(strict=False)]

@@ -11,7 +11,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from skitter.errors import ConfigError, UrlError
 from skitter.job.entry import entry_url
@@ -19,14 +19,23 @@ from skitter.job.fields import (
     Agent,
     DelayS,
     Depth,
+    Keywords,
     Pages,
     Patterns,
     PerHost,
+    RunSeconds,
     Size,
     TimeoutS,
 )
-from skitter.job.spec import Job, Order, check_job
+from skitter.job.keywords import read_keywords
+from skitter.job.parts import SeenKind
+from skitter.job.spec import Job, Order, Sitemaps, check_job
 from skitter.url.scope import ScopeKind
+
+
+def _keywords(value: object) -> object:
+    """Take the words of a flag apart; a list is one already."""
+    return read_keywords(value) if isinstance(value, str) else value
 
 
 class JobSettings(BaseModel):
@@ -37,7 +46,12 @@ class JobSettings(BaseModel):
     scope: Annotated[ScopeKind, Field(strict=False)] | None = None
     depth: Depth | None = None
     pages: Pages | None = None
+    time: RunSeconds | None = None
+    total_bytes: Size | None = None
     order: Annotated[Order, Field(strict=False)] | None = None
+    keywords: Annotated[Keywords, BeforeValidator(_keywords)] | None = None
+    sitemaps: Annotated[Sitemaps, Field(strict=False)] | None = None
+    traps: bool | None = None
     delay: DelayS | None = None
     per_host: PerHost | None = None
     include: Patterns | None = None
@@ -46,13 +60,21 @@ class JobSettings(BaseModel):
     max_bytes: Size | None = None
     agent: Agent | None = None
     robots: bool | None = None
+    warc: str | None = None
+    seen: Annotated[SeenKind, Field(strict=False)] | None = None
+    expected: Size | None = None
 
 
 PLACES: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "scope": (("scope",),),
     "depth": (("depth",),),
     "pages": (("limits", "pages"),),
+    "time": (("limits", "time"),),
+    "total_bytes": (("limits", "bytes"),),
     "order": (("order",),),
+    "keywords": (("keywords",),),
+    "sitemaps": (("sitemaps",),),
+    "traps": (("traps", "enabled"),),
     "delay": (("polite", "delay"),),
     "per_host": (("polite", "per_host"),),
     "include": (("include",),),
@@ -62,6 +84,9 @@ PLACES: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "max_bytes": (("http", "max_bytes"),),
     "agent": (("http", "agent"),),
     "robots": (("polite", "robots"),),
+    "warc": (("archive", "directory"),),
+    "seen": (("seen", "kind"),),
+    "expected": (("seen", "expected"),),
 }
 """Where in a job each setting goes."""
 

@@ -77,6 +77,9 @@ def show(value: object) -> str:
 
 def _line(fault: ErrorDetails, vocabulary: Vocabulary, name: Callable[[str], str]) -> str:
     path = fault["loc"]
+    if not path:
+        # Two fields contradict each other; the words name both.
+        return name(_wanted(fault))
     where = name(dotted(path))
     if fault["type"] == "missing":
         return f"{where}: missing"

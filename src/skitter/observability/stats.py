@@ -24,10 +24,14 @@ class CrawlStats:
     """Waiting, in flight or scheduled for a later try."""
     dropped: int = 0
     """Cut by a bounded queue, by the job's choice."""
+    bytes: int = 0
+    """Of page bodies, decompressed."""
 
     run_pages: int = 0
     run_bytes: int = 0
     in_flight: int = 0
+    limit: int = 0
+    """Requests that may be in flight, where the machine's load allows fewer than asked for."""
     hosts: int = 0
     """Hosts with work left."""
     status_codes: Counter[int] = field(default_factory=Counter)

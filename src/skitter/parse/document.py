@@ -3,11 +3,19 @@
 from turbohtml import Document, parse
 
 from skitter.errors import UrlError
+from skitter.parse.anchor import text_sample
 from skitter.parse.encoding import read_text, sniff_encoding
-from skitter.parse.follow import DEFAULT, EXTRA_TAGS, FollowOptions, links_to_follow
+from skitter.parse.follow import (
+    DEFAULT,
+    EXTRA_TAGS,
+    FollowOptions,
+    links_to_follow,
+    links_with_texts,
+)
 from skitter.parse.media import read_content_type
 from skitter.parse.metadata import HEAD_TAGS, Head, collapse, read_head
 from skitter.parse.page import ParsedPage
+from skitter.parse.simhash import page_sketch
 from skitter.url.parse import Base
 
 _FACT_TAGS = (*HEAD_TAGS, *EXTRA_TAGS)
@@ -45,23 +53,35 @@ def read_document(
 ) -> ParsedPage:
     """Return the facts of a document that is already parsed."""
     head = read_head(document.iter_elements(_FACT_TAGS))
-    hrefs, n_links = links_to_follow(
-        document,
-        options=follow,
-        has_extras=head.others > 0 or head.has_pagination,
-        has_base=head.base is not None,
-    )
     page = ParsedPage(
         encoding=encoding,
         title=head.title or collapse(head.statements.get("og:title")) or _heading(document),
         description=head.description,
         language=head.language(document.root),
         robots=frozenset(head.directives()) if head.robots else frozenset(),
-        hrefs=hrefs,
-        n_links=n_links,
     )
+    _find_links(page, document, head, follow)
     _resolve(page, head, url, follow.max_href_chars)
+    if follow.sample:
+        page.sample = text_sample(document, follow.sample)
+    if follow.sketch:
+        page.sketch = page_sketch(document, url)
     return page
+
+
+def _find_links(page: ParsedPage, document: Document, head: Head, follow: FollowOptions) -> None:
+    has_base = head.base is not None
+    if follow.texts:
+        page.hrefs, page.texts, page.n_links = links_with_texts(
+            document, options=follow, has_base=has_base
+        )
+        return
+    page.hrefs, page.n_links = links_to_follow(
+        document,
+        options=follow,
+        has_extras=head.others > 0 or head.has_pagination,
+        has_base=has_base,
+    )
 
 
 def _heading(document: Document) -> str | None:

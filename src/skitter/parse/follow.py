@@ -7,9 +7,12 @@ and a slower walk over elements only for the documents that need it.
 import re
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import compress
 from typing import cast
 
-from turbohtml import Document, XPath
+from turbohtml import Document, Element, XPath
+
+from skitter.parse.anchor import link_texts
 
 EXTRA_TAGS = ("area", "frame", "iframe")
 """Elements besides <a> that lead to pages."""
@@ -26,7 +29,7 @@ _COUNT = XPath("count(//a/@href|//area/@href)")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FollowOptions:
-    """Which links are taken."""
+    """Which links of a page are taken, and what is read of it besides for the crawl to judge by."""
 
     nofollow: bool = False
     """Whether links marked rel=nofollow are followed all the same."""
@@ -36,6 +39,12 @@ class FollowOptions:
     """Whether <link rel=next> and <link rel=prev> are followed."""
     max_href_chars: int = 8192
     """Longer targets are dropped."""
+    texts: bool = False
+    """Whether the text of every link is read."""
+    sample: int = 0
+    """How many characters of the page's own text are kept."""
+    sketch: bool = False
+    """Whether the page's text is condensed, for comparing it with others."""
 
 
 DEFAULT = FollowOptions()
@@ -52,12 +61,30 @@ def links_to_follow(
     hrefs = cast("list[str]", _HREFS(document))
     if not has_extras and (options.nofollow or not _has_nofollow(document)):
         return _tidy(hrefs, options.max_href_chars, keep_fragments=has_base), len(hrefs)
-    elements = document.select(_selector(options))
-    targets = [
-        element.attr("src" if element.tag in _FRAMES else "href") or "" for element in elements
-    ]
+    targets = _targets(document.select(_selector(options)))
     n_links = int(cast("float", _COUNT(document)))
     return _tidy(targets, options.max_href_chars, keep_fragments=has_base), n_links
+
+
+def links_with_texts(
+    document: Document, *, options: FollowOptions, has_base: bool
+) -> tuple[list[str], list[str], int]:
+    """Return the targets as ``links_to_follow`` does, with the text of each beside it."""
+    elements = document.select(_selector(options))
+    targets = _targets(elements)
+    texts = link_texts(document, elements)
+    hrefs = _tidy(targets, options.max_href_chars, keep_fragments=has_base)
+    if len(hrefs) < len(targets):
+        kept = [
+            bool(_tidy([target], options.max_href_chars, keep_fragments=has_base))
+            for target in targets
+        ]
+        texts = list(compress(texts, kept))
+    return hrefs, texts, int(cast("float", _COUNT(document)))
+
+
+def _targets(elements: list[Element]) -> list[str]:
+    return [element.attr("src" if element.tag in _FRAMES else "href") or "" for element in elements]
 
 
 def _has_nofollow(document: Document) -> bool:

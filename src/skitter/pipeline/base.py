@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from skitter.pipeline.archive.model import Capture, Location
 from skitter.pipeline.record import PageRecord
 
 SINK_MARKS = "sink:"
@@ -23,6 +24,29 @@ class Batch:
 
     records: Sequence[PageRecord]
     lines: Sequence[bytes]
+
+
+class Archive(Protocol):
+    """Where the exchanges themselves go. Its marks work as a sink's do."""
+
+    @property
+    def mark_name(self) -> str:
+        """The name under which the archive's mark is kept."""
+
+    def check(self) -> None:
+        """Raise ``ConfigError`` when the directory cannot be used; changes nothing."""
+
+    async def open(self, mark: bytes | None) -> bytes:
+        """Make ready to write after ``mark``; answers the mark to keep from here on."""
+
+    async def write(self, captures: Sequence[Capture]) -> tuple[list[Location], bytes]:
+        """Write captures; answers where each is, and the mark that covers them once synced."""
+
+    async def sync(self) -> None:
+        """Return when everything written is safe."""
+
+    async def close(self) -> None:
+        """Close; idempotent."""
 
 
 class Sink(Protocol):

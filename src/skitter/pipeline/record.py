@@ -4,6 +4,9 @@ from collections.abc import Mapping
 
 import msgspec
 
+SITEMAP_CLASS = "sitemap"
+"""The page class of lists of URLs; they are in the page index alone."""
+
 
 class PageRecord(msgspec.Struct, kw_only=True):
     """One visit. Times are RFC 3339 UTC; None means not known or not said by the page."""

@@ -23,6 +23,7 @@ class Code(StrEnum):
     ADDRESS = "address"
     DEAD_HOST = "dead_host"
     THROTTLED = "throttled"
+    TRAP = "trap"
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,17 +2,25 @@
 
 import asyncio
 from collections.abc import Mapping
+from http import HTTPStatus
+from urllib.parse import urlsplit
 
-from skitter.errors import DnsError, FetchError, TypeRefused
-from skitter.fetch.base import Request, Response
-from skitter.fetch.types import sniff, type_from_url, wanted_type
+from msgspec.structs import replace
+
+from skitter.errors import BodyTooLarge, DnsError, FetchError, TypeRefused
+from skitter.fetch.base import Raw, Request, Response
+from skitter.fetch.types import guess_type, media_type, sniff, wanted_type
+
+_PIECE_BYTES = 1000
 
 
 class FakeFetcher:
     """Answers from ``pages`` and keeps the requests it got, in order, in ``requests``.
 
     A ``FetchError`` in the table is raised; a URL that is not in it raises ``DnsError``. Media
-    types, ``cut_bytes`` and closing behave as the seam says.
+    types, ``cut_bytes``, ``stream``, ``keep_raw``, a request's own cap on the body and closing
+    behave as the seam says. The raw bytes are those a server without framing or compression
+    would have sent, unless the page brings its own.
     """
 
     def __init__(self, pages: Mapping[str, Response | FetchError]) -> None:
@@ -33,9 +41,10 @@ class FakeFetcher:
         if isinstance(page, FetchError):
             raise page
         _check_type(request, page)
-        if request.cut_bytes and len(page.body) > request.cut_bytes:
-            return _cut(page, request.cut_bytes)
-        return page
+        page = _sized(request, page)
+        raw = (page.raw or _raw(request, page)) if request.keep_raw else None
+        page = replace(page, raw=raw)
+        return page if request.stream is None or page.status != 200 else _streamed(request, page)
 
     async def close(self) -> None:
         """Refuse further requests; idempotent."""
@@ -66,23 +75,45 @@ def page(
 def _check_type(request: Request, page: Response) -> None:
     if page.status != 200:
         return
-    for kind in (page.content_type, type_from_url(request.url), sniff(page.body)):
-        wanted = wanted_type(kind, request.accept_types)
-        if wanted is False:
-            why = f"media type {kind!r} is not wanted"
-            raise TypeRefused(request.url, why, status=200, content_type=kind or "")
-        if wanted:
-            return
+    kind = guess_type(page.content_type, request.url, page.body)
+    if kind and not wanted_type(kind, request.accept_types):
+        header = page.content_type
+        told = header if header and media_type(header) == kind else kind
+        why = f"media type {told!r} is not wanted"
+        raise TypeRefused(request.url, why, status=200, content_type=told)
 
 
-def _cut(page: Response, size: int) -> Response:
-    return Response(
-        url=page.url,
-        status=page.status,
-        headers=page.headers,
-        body=page.body[:size],
-        wire_bytes=page.wire_bytes,
-        elapsed_ms=page.elapsed_ms,
-        address=page.address,
-        truncated=True,
-    )
+def _sized(request: Request, page: Response) -> Response:
+    """Cut or refuse a body that is too long."""
+    cut, size = request.cut_bytes, len(page.body)
+    if cut and size > cut:
+        return replace(page, body=page.body[:cut], truncated=True, cut="length")
+    if request.limits is None or cut or size <= request.limits.body_bytes:
+        return page
+    cap = request.limits.body_bytes
+    if page.status == 200:
+        raise BodyTooLarge(request.url, f"more than {cap} bytes on the wire")
+    return replace(page, body=page.body[:cap], truncated=True, cut="length")
+
+
+def _streamed(request: Request, page: Response) -> Response:
+    assert request.stream is not None
+    for start in range(0, len(page.body), _PIECE_BYTES):
+        request.stream(page.body[start : start + _PIECE_BYTES])
+    return replace(page, body=b"", sniffed=sniff(page.body) if page.body else "")
+
+
+def _raw(request: Request, page: Response) -> Raw:
+    parts = urlsplit(request.url)
+    target = parts.path + (f"?{parts.query}" if parts.query else "")
+    asked = f"GET {target} HTTP/1.1\r\n" + _lines({"Host": parts.netloc, **request.headers})
+    reason = HTTPStatus(page.status).phrase if page.status in _STATUSES else ""
+    head = f"HTTP/1.1 {page.status} {reason}\r\n{_lines(page.headers)}".encode()
+    return Raw(asked.encode(), head + page.body, len(head), page.cut)
+
+
+_STATUSES = frozenset(status.value for status in HTTPStatus)
+
+
+def _lines(headers: Mapping[str, str]) -> str:
+    return "".join(f"{name}: {value}\r\n" for name, value in headers.items()) + "\r\n"

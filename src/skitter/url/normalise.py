@@ -75,6 +75,10 @@ class Normaliser:
         canonical = self._canonical(url)
         return NormalUrl(url, canonical, host, self._fingerprint(canonical))
 
+    def as_sitemap(self, normal: NormalUrl) -> NormalUrl:
+        """Return the same URL as a list of URLs, which is known apart from the page."""
+        return normal._replace(fp=self._fingerprint(f"sitemap {normal.canonical}"))
+
 
 def _with_scheme(text: str) -> str:
     """Put a scheme in front of "example.com/x" or "localhost:8080"; leave the rest as it is."""

@@ -22,7 +22,7 @@ def summary(**changes: object) -> Summary:
         "seconds": 1.23456,
         "dropped": 0,
         "stopped_by": "finished",
-        "out": Path("x.jsonl"),
+        "out": (Path("x.jsonl"),),
         "data": Path(".skitter/x"),
         "hosts": 2,
         "status_codes": {200: 8, 404: 1},

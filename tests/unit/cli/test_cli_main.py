@@ -119,7 +119,7 @@ def test_light_commands_do_not_load_the_crawler() -> None:
         (["crawl", "https://a.example", "--depth", "-1"], "--depth: -1: wanted 0 or more"),
         (["crawl", "https://a.example", "--depth", "x"], "--depth"),
         (["crawl", "https://a.example", "--include", "("], '--include: "(": not an RE2'),
-        (["crawl", "https://a.example", "--out", "x.parquet"], ".parquet is not available yet"),
+        (["crawl", "https://a.example", "--out", "x.xlsx"], ".csv, .parquet or .sqlite"),
         (["crawl", "https://a.example", "--out", "none/x.jsonl"], "none: no such directory"),
         (["crawl", "https://a.example", "--hosts", "none"], "none: cannot be read"),
         (["crawl", "https://a.example", "--data", "skitter.toml"], "skitter.toml: not a directory"),
@@ -150,11 +150,11 @@ def test_bad_input_is_one_line_on_standard_error_and_exit_code_2(
 
 
 def test_every_fault_of_a_job_file_has_its_own_line(tmp_path: Path) -> None:
-    (tmp_path / "j.toml").write_text('entries = ["a.example"]\ndept = 1\norder = "best"\n')
+    (tmp_path / "j.toml").write_text('entries = ["a.example"]\ndept = 1\norder = "worst"\n')
     result = skitter("crawl", "--job", "j.toml", cwd=tmp_path)
     assert result.returncode == 2
     assert result.stderr.splitlines() == [
-        'skitter: j.toml: order: "best" is not available yet',
+        "skitter: j.toml: order: \"worst\": wanted 'bfs', 'dfs' or 'best'",
         'skitter: j.toml: dept: unknown key; did you mean "depth"?',
     ]
 

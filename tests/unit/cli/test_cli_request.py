@@ -42,7 +42,7 @@ def test_flags_reach_the_job_and_the_process(crawl: FakeCrawl) -> None:
     assert (crawl.job.depth, crawl.job.polite.delay) == (2, 0.5)
     assert (crawl.options.concurrency, crawl.options.fresh) == (9, True)
     assert crawl.options.data == Path(".skitter") / crawl.job.id
-    assert crawl.options.out == Path(f"{crawl.job.id}.jsonl")
+    assert crawl.options.out == (Path(f"{crawl.job.id}.jsonl"),)
 
 
 def test_a_job_file_is_ruled_by_flags_and_rules_the_environment(
@@ -107,8 +107,8 @@ def test_without_seeds_there_is_no_stream() -> None:
     ("options", "complaint"),
     [
         (RunOptions(data=Path("file")), "file: not a directory"),
-        (RunOptions(data=Path("d"), out=Path("none/x.jsonl")), "none: no such directory"),
-        (RunOptions(data=Path("d"), out=Path("dir.jsonl")), r"dir\.jsonl: not a regular file"),
+        (RunOptions(data=Path("d"), out=(Path("none/x.jsonl"),)), "none: no such directory"),
+        (RunOptions(data=Path("d"), out=(Path("dir.jsonl"),)), r"dir\.jsonl: not a regular file"),
         (RunOptions(data=Path("d"), hosts=Path("none")), "none: cannot be read"),
     ],
 )
@@ -122,6 +122,6 @@ def test_places_that_cannot_work_are_named(here: Path, options: RunOptions, comp
 
 def test_places_that_work_are_left_alone(here: Path) -> None:
     (here / "old.jsonl").write_text("kept")
-    check_paths(RunOptions(data=here, out=Path("old.jsonl")))
-    check_paths(RunOptions(data=Path("new"), out=Path("new.jsonl")))
+    check_paths(RunOptions(data=here, out=(Path("old.jsonl"),)))
+    check_paths(RunOptions(data=Path("new"), out=(Path("new.jsonl"),)))
     assert (here / "old.jsonl").read_text() == "kept"

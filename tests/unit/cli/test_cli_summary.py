@@ -52,7 +52,7 @@ def test_a_crawl_that_must_wait_says_until_when() -> None:
 
 
 def test_without_a_results_file_none_is_named() -> None:
-    assert "results" not in text(out=None)
+    assert "results" not in text(out=())
 
 
 def test_kinds_beyond_the_commonest_are_summed_up() -> None:

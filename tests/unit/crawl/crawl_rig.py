@@ -20,8 +20,12 @@ from skitter.crawl.equipment import Equipment
 from skitter.crawl.hops import Reservations
 from skitter.crawl.judge import Judge
 from skitter.crawl.manners import Manners
+from skitter.crawl.outputs import Outputs
+from skitter.crawl.relevance import Relevance
 from skitter.crawl.seeding import Seeder
+from skitter.crawl.sitemaps import SitemapFinder
 from skitter.crawl.summary import Totals
+from skitter.crawl.traps.guard import TrapGuard, TrapLimits
 from skitter.crawl.trip import Visit
 from skitter.crawl.visit import Visitor
 from skitter.errors import FetchError, SinkError
@@ -30,6 +34,7 @@ from skitter.frontier.embedded.frontier import EmbeddedFrontier
 from skitter.frontier.model import Counts, Freed, Grant, JobEntry, Lease, Sighting
 from skitter.job.spec import Job, check_job
 from skitter.observability.stats import CrawlStats
+from skitter.pipeline.base import Batch
 from skitter.testing.fake_fetcher import FakeFetcher, page
 from skitter.testing.virtual_clock import VirtualClock
 from skitter.types import Fingerprint, HostKey, JobNumber, PageClass
@@ -71,6 +76,10 @@ class MemorySink:
     """A sink in memory; its mark is the number of lines."""
 
     mark_name = "sink:memory"
+    path = Path("memory")
+
+    def check(self) -> None:
+        pass
 
     def __init__(self) -> None:
         self.lines: list[bytes] = []
@@ -80,10 +89,10 @@ class MemorySink:
         del self.lines[int(mark or 0) :]
         return mark or b"0"
 
-    async def write(self, lines: Sequence[bytes]) -> bytes:
+    async def write(self, batch: Batch) -> bytes:
         if self.broken:
             raise SinkError("memory: cannot be written (No space left on device)")
-        self.lines += lines
+        self.lines += batch.lines
         return str(len(self.lines)).encode()
 
     async def close(self) -> None:
@@ -97,7 +106,8 @@ class MemorySink:
 def make_job(**fields: Any) -> Job:
     """Return a job without delays; ``polite`` and ``http`` are tables as in a job file."""
     polite = {"delay": 0.0, "adaptive": False, **fields.pop("polite", {})}
-    return check_job({"id": "job", "entries": [HOME], "polite": polite, **fields}, "test job")
+    asked = {"id": "job", "entries": [HOME], "sitemaps": "no", "polite": polite, **fields}
+    return check_job(asked, "test job")
 
 
 class HeldFetcher:
@@ -166,7 +176,16 @@ class CrawlRig:
         rng = random.Random(1)
         self.normaliser = Normaliser(job.urls.rules(), Fingerprinter(frontier.secret))
         self.judge = Judge(job, Scope(job.scope))
-        self.finder = LinkFinder(job, self.number, self.judge, self.normaliser)
+        self.guard = TrapGuard(TrapLimits(), now_ms=at.now_ms) if job.traps.enabled else None
+        self.relevance = Relevance(job.keywords) if job.keywords else None
+        self.finder = LinkFinder(
+            job,
+            self.number,
+            self.judge,
+            self.normaliser,
+            guard=self.guard,
+            relevance=self.relevance,
+        )
         self.reservations = Reservations()
         self.blackbox = BlackBox(self.root / "blackbox")
         self.manners = Manners(
@@ -189,9 +208,15 @@ class CrawlRig:
             clock=at,
             home=Scope(ScopeKind.DOMAIN),
             rng=rng,
+            sitemaps=SitemapFinder(
+                job, judge=self.judge, normaliser=self.normaliser, finder=self.finder, clock=at
+            ),
+            guard=self.guard,
+            relevance=self.relevance,
         )
         self.visitor = Visitor(self.equipment, self.freed.append)
-        self.committer = Committer(self.equipment, [self.sink], self.totals)
+        self.outputs = Outputs(self.equipment, [self.sink])
+        self.committer = Committer(self.equipment, self.outputs, self.totals)
         self.seeder = Seeder(self.equipment)
         self.grants: list[Grant] = await frontier.own("member", range(1))
 

@@ -9,11 +9,13 @@ import pytest
 from crawl_rig import HOME, SITE, CrawlRig, MemorySink, Web, by_url, make_job
 
 from skitter.crawl.commit import BATCH, MAX_WAITING, Committer, scope_mark, totals_mark
+from skitter.crawl.outputs import Outputs
 from skitter.crawl.summary import Totals
 from skitter.crawl.trip import Visit
 from skitter.errors import SinkError, StoreUnavailable
 from skitter.frontier.embedded.frontier import EmbeddedFrontier
 from skitter.frontier.model import Ack, Receipt, UrlState
+from skitter.pipeline.base import Batch
 
 PER_HOST = 500
 
@@ -36,9 +38,9 @@ class WatchedSink(MemorySink):
         super().__init__()
         self._journal = journal
 
-    async def write(self, lines: Sequence[bytes]) -> bytes:
-        self._journal.events.append(f"write {len(lines)}")
-        return await super().write(lines)
+    async def write(self, batch: Batch) -> bytes:
+        self._journal.events.append(f"write {len(batch.lines)}")
+        return await super().write(batch)
 
 
 @pytest.fixture
@@ -283,11 +285,11 @@ async def test_a_target_is_not_fetched_by_a_redirect_while_a_link_to_it_is_being
     begun: list[asyncio.Task[Visit]] = []
 
     class Meanwhile(MemorySink):
-        async def write(self, lines: Sequence[bytes]) -> bytes:
+        async def write(self, batch: Batch) -> bytes:
             if not begun:
                 begun.append(asyncio.create_task(rig.visitor.visit(old)))
                 await asyncio.sleep(0)
-            return await super().write(lines)
+            return await super().write(batch)
 
     rig.sink = Meanwhile()
     await rig.open()
@@ -322,7 +324,7 @@ async def test_every_sink_gets_the_records_and_has_a_mark_of_its_own(rig: CrawlR
         mark_name = "sink:second"
 
     second = Second()
-    committer = Committer(rig.equipment, [rig.sink, second], rig.totals)
+    committer = Committer(rig.equipment, Outputs(rig.equipment, [rig.sink, second]), rig.totals)
     for visit in await visits(rig, 0, 2):
         await committer.add(visit)
     await committer.flush()

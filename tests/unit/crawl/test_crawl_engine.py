@@ -11,6 +11,7 @@ from skitter.clock import SystemClock
 from skitter.errors import SinkError, StoreUnavailable
 from skitter.fetch.base import Request, Response
 from skitter.frontier.model import UrlState
+from skitter.pipeline.base import Batch
 from skitter.testing.fake_fetcher import FakeFetcher
 
 PAGES = 40
@@ -210,10 +211,10 @@ async def test_a_run_that_breaks_while_records_are_written_leaves_nothing_runnin
     writing, go_on = asyncio.Event(), asyncio.Event()
 
     class SlowSink(MemorySink):
-        async def write(self, lines: Sequence[bytes]) -> bytes:
+        async def write(self, batch: Batch) -> bytes:
             writing.set()
             await go_on.wait()
-            return await super().write(lines)
+            return await super().write(batch)
 
     rig.sink = SlowSink()
     await rig.open(clock=SystemClock())

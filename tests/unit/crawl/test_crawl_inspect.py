@@ -1,18 +1,28 @@
 """A running crawl answers questions on a local socket."""
 
 import asyncio
+import json
 import stat
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from skitter.crawl.inspect import SOCKET_NAME, InspectServer, ask_running
+from skitter.crawl.inspect import SOCKET_NAME, InspectServer, Question, ask_running
+
+Answer = dict[str, Any]
 
 
-async def echo(url: str) -> dict[str, object]:
-    return {"url": url, "state": "done"}
+async def echo(question: Question) -> AsyncIterator[bytes]:
+    for n in range(int(str(question.get("times", 1)))):
+        yield json.dumps({"url": question["page"], "n": n}).encode() + b"\n"
+
+
+async def asked(directory: Path, url: str = "http://site.test/", times: int = 1) -> list[Answer]:
+    lines = ask_running(directory, {"page": url, "times": times})
+    return [json.loads(line) async for line in lines]
 
 
 @pytest.fixture
@@ -24,25 +34,29 @@ async def server(tmp_path: Path) -> AsyncIterator[InspectServer]:
 
 
 async def test_a_question_is_answered(server: InspectServer, tmp_path: Path) -> None:
-    found = await ask_running(tmp_path, "http://site.test/é")
-    assert found == {"url": "http://site.test/é", "state": "done"}
+    assert await asked(tmp_path, "http://site.test/é") == [{"url": "http://site.test/é", "n": 0}]
+
+
+async def test_an_answer_may_have_many_lines(server: InspectServer, tmp_path: Path) -> None:
+    answers = await asked(tmp_path, "x" * 5_000, times=2_000)
+    assert [answer["n"] for answer in answers] == list(range(2_000))
 
 
 async def test_many_questions_at_once_are_answered(server: InspectServer, tmp_path: Path) -> None:
-    asked = [f"http://site.test/{n}" for n in range(20)]
-    answers = await asyncio.gather(*(ask_running(tmp_path, url) for url in asked))
-    assert [answer["url"] for answer in answers if answer] == asked
+    urls = [f"http://site.test/{n}" for n in range(20)]
+    answers = await asyncio.gather(*(asked(tmp_path, url) for url in urls))
+    assert [answer["url"] for [answer] in answers] == urls
 
 
 async def test_nobody_answers_where_no_crawl_runs(tmp_path: Path) -> None:
-    assert await ask_running(tmp_path, "http://site.test/") is None
+    assert await asked(tmp_path) == []
 
 
 async def test_nobody_answers_after_the_crawl_has_ended(
     server: InspectServer, tmp_path: Path
 ) -> None:
     await server.close()
-    assert await ask_running(tmp_path, "http://site.test/") is None
+    assert await asked(tmp_path) == []
     assert not (tmp_path / SOCKET_NAME).exists()
 
 
@@ -53,10 +67,10 @@ async def test_the_socket_of_a_crawl_that_was_killed_is_no_obstacle(tmp_path: Pa
     killed._server.close()
     await killed._server.wait_closed()
     (tmp_path / SOCKET_NAME).touch()
-    assert await ask_running(tmp_path, "http://site.test/") is None
+    assert await asked(tmp_path) == []
     server = InspectServer(tmp_path, echo)
     await server.open()
-    assert await ask_running(tmp_path, "http://site.test/") is not None
+    assert await asked(tmp_path)
     await server.close()
 
 
@@ -71,7 +85,7 @@ async def test_a_directory_with_a_very_long_name_works(tmp_path: Path) -> None:
     deep.mkdir(parents=True)
     server = InspectServer(deep, echo)
     await server.open()
-    assert await ask_running(deep, "http://site.test/") is not None
+    assert await asked(deep)
     await server.close()
 
 
@@ -87,11 +101,11 @@ async def test_nonsense_is_not_answered_and_does_no_harm(
     with suppress(ConnectionError):
         assert await reader.read() == b""
     writer.close()
-    assert await ask_running(tmp_path, "http://site.test/") is not None
+    assert await asked(tmp_path)
 
 
 async def test_a_client_that_hangs_up_does_no_harm(server: InspectServer, tmp_path: Path) -> None:
     _, writer = await asyncio.open_unix_connection(tmp_path / SOCKET_NAME)
     writer.write(b'{"page": "http://site.test/"}\n')
     writer.transport.abort()
-    assert await ask_running(tmp_path, "http://site.test/") is not None
+    assert await asked(tmp_path)

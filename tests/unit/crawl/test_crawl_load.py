@@ -11,11 +11,16 @@ CALM = Load(lag_s=0.0, memory_free=0.5, files_used=0.1)
 MIDDLING = Load(lag_s=0.5, memory_free=0.5, files_used=0.1)
 LAGGING = Load(lag_s=2.0, memory_free=0.5, files_used=0.1)
 SHORT_OF_MEMORY = Load(lag_s=0.0, memory_free=0.01, files_used=0.1)
+CROWDED = Load(lag_s=0.0, memory_free=0.5, files_used=0.1, cpu_wait=0.95)
 OUT_OF_FILES = Load(lag_s=0.0, memory_free=0.5, files_used=0.95)
 
 SHARES = st.floats(min_value=0, max_value=1)
 LOADS = st.builds(
-    Load, lag_s=st.floats(min_value=0, max_value=60), memory_free=SHARES, files_used=SHARES
+    Load,
+    lag_s=st.floats(min_value=0, max_value=60),
+    memory_free=SHARES,
+    files_used=SHARES,
+    cpu_wait=SHARES,
 )
 MOST = st.integers(min_value=1, max_value=10_000)
 
@@ -60,6 +65,7 @@ def test_a_machine_in_more_trouble_is_never_asked_for_more(
         lag_s=max(one.lag_s, two.lag_s),
         memory_free=min(one.memory_free, two.memory_free),
         files_used=max(one.files_used, two.files_used),
+        cpu_wait=max(one.cpu_wait, two.cpu_wait),
     )
     assert next_limit(current, most, worst) <= next_limit(current, most, one)
 
@@ -68,8 +74,16 @@ def test_each_kind_of_trouble_lowers_it_and_middling_keeps_it() -> None:
     assert next_limit(64, 64, SHORT_OF_MEMORY) == 32
     assert next_limit(64, 64, LAGGING) == 48
     assert next_limit(64, 64, OUT_OF_FILES) == 48
+    assert next_limit(64, 64, CROWDED) == 48
     assert next_limit(32, 64, MIDDLING) == 32
     assert next_limit(32, 64, CALM) == 36
+
+
+def test_a_crowded_processor_never_takes_more_than_three_quarters() -> None:
+    limit = 64
+    for _ in range(50):
+        limit = next_limit(limit, 64, CROWDED)
+    assert limit == 16
 
 
 def test_a_crawl_that_wants_less_than_the_least_gets_what_it_wants() -> None:

@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+import msgspec
 import pytest
 from crawl_rig import HOME, SITE, CrawlRig, Web, make_job
 
@@ -143,8 +144,7 @@ def test_an_answer_waits_the_delay_and_a_slow_one_longer(rig: CrawlRig) -> None:
     now = rig.clock.now_ms()
     quick = rig.manners.answered(HOST, page(HOME, "x"))
     assert (quick.next_allowed_ms, quick.delay_ms) == (now + 1000, 1000)
-    slow = page(HOME, "x")
-    object.__setattr__(slow, "elapsed_ms", 8000)
+    slow = msgspec.structs.replace(page(HOME, "x"), elapsed_ms=8000)
     assert rig.manners.answered(HOST, slow).delay_ms > 1000
 
 

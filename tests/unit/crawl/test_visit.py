@@ -9,7 +9,7 @@ import pytest
 from crawl_rig import HOME, SITE, CrawlRig, HeldFetcher, Web, by_url, make_job
 
 from skitter.clock import SystemClock
-from skitter.crawl.visit import MAX_HOP_WAIT_MS, ROBOTS_TRIES
+from skitter.crawl.travel import MAX_HOP_WAIT_MS, ROBOTS_TRIES
 from skitter.errors import (
     AddressRefused,
     BodyTooLarge,

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from skitter.demo.build import demo_web
 from skitter.demo.child import DemoProcess
 from skitter.errors import ConfigError
 
@@ -74,3 +75,32 @@ def test_a_hosts_file_is_written_where_one_is_asked_for(tmp_path: Path) -> None:
         assert "127.0.0.1 shop.demo.localhost\n" in facts["hosts"]
         process.terminate()
         assert process.wait(timeout=20) == 0
+
+
+def printed(*flags: str, lines: int) -> list[str]:
+    command = [sys.executable, "-m", "skitter.demo", "--with-parent", *flags]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        shown = [process.stdout.readline() for _ in range(lines)]
+        process.terminate()
+        assert process.wait(timeout=20) == 0
+    return shown
+
+
+def test_the_entries_of_all_sites_are_printed_where_they_are_asked_for() -> None:
+    sites = demo_web().sites
+    facts, *lines = printed("--print-entries", lines=1 + len(sites))
+    port = json.loads(facts)["port"]
+    assert f"maze\thttp://maze.demo.test:{port}/\n" in lines
+    assert [line.split("\t")[0] for line in lines] == list(sites)
+
+
+@pytest.mark.parametrize("with_traps", [True, False])
+def test_the_home_page_leads_to_the_traps_only_where_they_are_asked_for(with_traps: bool) -> None:
+    with DemoProcess(with_traps=with_traps) as demo:
+        home = get(demo.web.port, demo.web.host_key("www")).decode()
+        assert (demo.web.entry_of("maze") in home) is with_traps
+        assert "127.0.0.1 maze.demo.test\n" in demo.hosts
+        assert b"hedge garden" in get(demo.web.port, demo.web.host_key("maze"))

@@ -98,6 +98,24 @@ def test_a_robots_file_says_its_rules_and_its_delay() -> None:
     assert text.startswith("\ufeffUser-agent: *\nDisallow: /a\nAllow: /a/b\nCrawl-delay: 0.5\n")
 
 
+def test_a_robots_file_names_its_sitemaps_in_full() -> None:
+    text = Robots(sitemaps=("/one.xml", "/two.xml")).text("http://a.test:81")
+    assert "\nSitemap: http://a.test:81/one.xml\nSitemap: http://a.test:81/two.xml\n" in text
+    assert "Sitemap" not in Robots().text("http://a.test:81")
+
+
+@pytest.mark.parametrize(
+    ("url", "wanted"),
+    [
+        ("http://one.demo.test:8123/a?utm_source=x", Target("one", "/a")),
+        ("http://two.demo.test:8123", Target("two", "/")),
+        ("http://three.demo.test:8123/", None),
+    ],
+)
+def test_a_url_means_a_page_whatever_its_spelling(url: str, wanted: Target | None) -> None:
+    assert small_web().target_of(url) == wanted
+
+
 def test_links_come_in_document_order_with_those_not_to_be_followed() -> None:
     first, second = Link(Target("one", "/1"), "1"), Link(Target("one", "/2"), "2", rel="nofollow")
     page = Page(at=Target("one", "/"), nav=(first,), blocks=(Prose(("text", second)),))

@@ -4,10 +4,11 @@ from html import unescape
 import pytest
 import turbohtml
 
-from skitter.demo.build import demo_web
+from skitter.demo.build import SPECIAL, demo_web
+from skitter.demo.expected import HTML_TYPES
 from skitter.demo.html import document, encoded
 from skitter.demo.model import Page, Target
-from skitter.demo.truth import HTML_TYPES, Plan, ground_truth
+from skitter.demo.truth import Plan, ground_truth
 from skitter.demo.verify import target_of
 from skitter.demo.web import Web
 from skitter.url.parse import Base
@@ -47,9 +48,18 @@ def test_another_seed_gives_another_web_of_the_same_shape() -> None:
 
 
 @pytest.mark.parametrize("pages", [200, 300, 1000, 4000])
-def test_the_web_has_about_as_many_urls_as_asked_for(pages: int) -> None:
-    found = len(ground_truth(demo_web(pages=pages).at_port(PORT)).expected)
-    assert abs(found - pages) <= 0.1 * pages
+def test_the_ordinary_sites_have_about_as_many_urls_as_asked_for(pages: int) -> None:
+    targets = ground_truth(demo_web(pages=pages).at_port(PORT)).expected
+    ordinary = sum(target.site not in SPECIAL for target in targets)
+    assert abs(ordinary - pages) <= 0.1 * pages
+    assert 0.5 * pages < len(targets) - ordinary < 1.2 * pages
+
+
+def test_every_site_can_be_entered_by_itself() -> None:
+    assert WEB.entries.keys() == WEB.sites.keys()
+    assert WEB.entries["maze"] == WEB.entry_of("maze") == f"http://maze.demo.test:{PORT}/"
+    for site in WEB.sites:
+        assert WEB.page(Target(site, "/")).answer.status in {200, 307}
 
 
 @pytest.mark.parametrize("site", ["news", "shop", "docs"])

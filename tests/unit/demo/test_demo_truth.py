@@ -1,8 +1,9 @@
 import pytest
 
 from skitter.demo.build import demo_web
+from skitter.demo.expected import Expected
 from skitter.demo.model import Target
-from skitter.demo.truth import Expected, Plan, ground_truth
+from skitter.demo.truth import Plan, ground_truth
 from skitter.types import Outcome
 
 WEB = demo_web().at_port(8123)

@@ -4,9 +4,10 @@ from typing import Any
 import pytest
 
 from skitter.demo.build import demo_web
+from skitter.demo.expected import Expected
 from skitter.demo.model import Target
 from skitter.demo.server import Hit
-from skitter.demo.truth import Expected, ground_truth
+from skitter.demo.truth import ground_truth
 from skitter.demo.verify import problems
 from skitter.types import Outcome
 

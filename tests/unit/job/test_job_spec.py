@@ -9,7 +9,8 @@ from pydantic import ValidationError
 
 from skitter.errors import ConfigError
 from skitter.job.identity import derived_id, entries_digest
-from skitter.job.spec import Http, Job, Kind, Order, check_job, identity_difference
+from skitter.job.parts import Http
+from skitter.job.spec import Job, Kind, Order, check_job, identity_difference
 from skitter.url.canonical import DEFAULT_RULES
 from skitter.url.partition import Partition
 from skitter.url.scope import ScopeKind

@@ -52,6 +52,9 @@ class Change:
         self._hosts: set[Host] = set()
         self.fresh: set[bytes] = set()
         """Seen keys this step adds that a look at the disk would miss."""
+        self.added: list[bytes] = []
+        self.removed: list[bytes] = []
+        """Keys that become known and unknown, where the seen-set is no rows."""
         self.uses_sequence = False
         self.earliest_due_ms: int | None = None
 

@@ -11,7 +11,8 @@ from skitter.frontier.embedded.core import Core
 from skitter.frontier.embedded.layout import (
     DEAD,
     DONE,
-    DROPPED,
+    ENDED,
+    Record,
     due_parts,
     line_prefix,
     queue_prefix,
@@ -76,7 +77,8 @@ class Control:
             delta.leased_data, delta.leased_nav = -queue.leased_data, -queue.leased_nav
             delta.scheduled = -queue.scheduled
             delta.dropped = data + nav + queue.leased_data + queue.leased_nav + queue.scheduled
-            change.delete_range("q", queue_prefix(queue.id), queue_prefix(queue.id + 1))
+            if self._core.seen.marks_waiting:
+                change.delete_range("q", queue_prefix(queue.id), queue_prefix(queue.id + 1))
 
     def _end_cancelled(self, job: JobNumber) -> None:
         core = self._core
@@ -91,17 +93,16 @@ class Control:
                     line.clear()
             core.agenda.enlist(queue.host, now_ms)
 
-    def clear(self, job: JobNumber, page_class: PageClass) -> int:
-        """Forget the waiting URLs of one class."""
+    def clear(self, job: JobNumber, page_class: PageClass) -> Iterator[int]:
+        """Forget the waiting URLs of one class in steps; yields how many each forgot."""
         if self.entry(job).state is JobState.CANCEL:
-            return 0
-        removed = 0
+            return
         for queue in list(self._core.registry.of_job(job)):
-            removed += self._clear_waiting(queue, page_class)
-        return removed + self._clear_scheduled(job, page_class)
+            yield from self._clear_waiting(queue, page_class)
+        yield self._clear_scheduled(job, page_class)
 
-    def _clear_waiting(self, queue: Queue, page_class: PageClass) -> int:
-        core, removed = self._core, 0
+    def _clear_waiting(self, queue: Queue, page_class: PageClass) -> Iterator[int]:
+        core = self._core
         line = queue.line(page_class)
         while line is not None and line.waiting:
             change, keys = core.change(), []
@@ -110,13 +111,12 @@ class Control:
                     continue
                 keys.append(key)
                 change.delete("q", key)
-                change.delete("seen", seen_key(queue.id, unpack_record(value).fp))
+                core.seen.drop(change, seen_key(queue.id, unpack_record(value).fp))
                 if len(keys) == CLEAR_BATCH:
                     break
             change.delta(queue).wait(page_class, -len(keys))
             core.commit_removal(change, [(line, key) for key in keys])
-            removed += len(keys)
-        return removed
+            yield len(keys)
 
     def _clear_scheduled(self, job: JobNumber, page_class: PageClass) -> int:
         core = self._core
@@ -137,7 +137,7 @@ class Control:
 
     def _plan_unschedule(self, change: Change, key: bytes, queue: Queue, fp: Fingerprint) -> None:
         change.delete("due", key)
-        change.delete("seen", seen_key(queue.id, fp))
+        self._core.seen.drop(change, seen_key(queue.id, fp))
         change.delta(queue).scheduled -= 1
 
     def forget(self, job: JobNumber, host: HostKey, fp: Fingerprint) -> bool:
@@ -147,41 +147,73 @@ class Control:
         if queue is None:
             return False
         key = seen_key(queue.id, fp)
-        state = core.rocks.get_one("seen", key)
+        state = core.seen.state(key)
+        if state is None:
+            return False
+        cancelled = self.entry(job).state is JobState.CANCEL
+        if state not in ENDED and not (cancelled and core.seen.marks_waiting):
+            return self._forget_pending(queue, fp, cancelled=cancelled)
         change = core.change()
-        change.delete("seen", key)
+        core.seen.drop(change, key)
         change.delete("page", key)
         delta = change.delta(queue)
         if state == DONE:
             delta.done -= 1
         elif state == DEAD:
             delta.dead -= 1
-        elif state == DROPPED or (state and self.entry(job).state is JobState.CANCEL):
+        else:
             # Cancelling drops what waits without a walk over the marks of its URLs.
             delta.dropped -= 1
-        else:
-            return state is not None and self._forget_pending(change, queue, fp)
         core.commit(change)
         return True
 
-    def _forget_pending(self, change: Change, queue: Queue, fp: Fingerprint) -> bool:
+    def _forget_pending(self, queue: Queue, fp: Fingerprint, *, cancelled: bool) -> bool:
+        """Forget a URL that waits, or waited when its job was cancelled."""
         core = self._core
-        for key, value in core.rocks.scan("q", queue_prefix(queue.id), queue_prefix(queue.id)):
-            record = unpack_record(value)
-            if record.fp == fp:
-                if key in core.leases.by_key:
-                    return False
-                change.delete("q", key)
+        change = core.change()
+        key = seen_key(queue.id, fp)
+        change.delete("page", key)
+        entry = self._find_queued(queue, fp)
+        if entry is not None:
+            at, record = entry
+            if at in core.leases.by_key:
+                return False
+            change.delete("q", at)
+            core.seen.drop(change, key)
+            if cancelled:
+                change.delta(queue).dropped -= 1
+                core.commit(change)
+            else:
                 change.delta(queue).wait(record.page_class, -1)
                 line = core.registry.line(queue, record.page_class)
-                core.commit_removal(change, [(line, key)])
-                return True
+                core.commit_removal(change, [(line, at)])
+            return True
+        return self._forget_scheduled(change, queue, fp, cancelled=cancelled)
+
+    def _find_queued(self, queue: Queue, fp: Fingerprint) -> tuple[bytes, Record] | None:
+        prefix = queue_prefix(queue.id)
+        for key, value in self._core.rocks.scan("q", prefix, prefix):
+            record = unpack_record(value)
+            if record.fp == fp:
+                return key, record
+        return None
+
+    def _forget_scheduled(
+        self, change: Change, queue: Queue, fp: Fingerprint, *, cancelled: bool
+    ) -> bool:
+        core = self._core
         for key, owner, scheduled_fp, _ in self._scheduled(queue.job):
             if owner is queue and scheduled_fp == fp:
                 self._plan_unschedule(change, key, queue, fp)
+                if cancelled:
+                    change.delta(queue).scheduled += 1
+                    change.delta(queue).dropped -= 1
                 core.commit(change)
                 return True
-        raise AssertionError(f"{fp:x} waits in neither queue nor schedule of {queue.host.name}")
+        if core.seen.marks_waiting:
+            raise AssertionError(f"{fp:x} waits in neither queue nor schedule of {queue.host.name}")
+        # A false positive of the filter: it is not known, and taking it out would harm others.
+        return False
 
     def set_host(
         self,

@@ -10,6 +10,7 @@ from skitter.frontier.embedded.leases import Held, LeaseBook
 from skitter.frontier.embedded.lines import Line
 from skitter.frontier.embedded.registry import Registry
 from skitter.frontier.embedded.rocks import Rocks
+from skitter.frontier.embedded.seen.base import SeenSet
 
 SEQUENCE = b"sequence"
 
@@ -17,8 +18,9 @@ SEQUENCE = b"sequence"
 class Core:
     """State and small steps used by more than one verb."""
 
-    def __init__(self, rocks: Rocks, clock: Clock, fence: int) -> None:
+    def __init__(self, rocks: Rocks, seen: SeenSet, clock: Clock, fence: int) -> None:
         self.rocks = rocks
+        self.seen = seen
         self.clock = clock
         self.now_ms = clock.now_ms
         self.registry = Registry()
@@ -38,7 +40,9 @@ class Core:
         """Finish a step and put the hosts it touched where they belong."""
         if change.uses_sequence:
             change.put_meta(SEQUENCE, u64.pack(self.sequence))
+        self.seen.seal(change)
         touched = change.commit()
+        self.seen.follow(change)
         if change.earliest_due_ms is not None:
             due_ms = change.earliest_due_ms
             self.next_due_ms = due_ms if self.next_due_ms is None else min(self.next_due_ms, due_ms)

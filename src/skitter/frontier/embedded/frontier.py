@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from skitter.clock import Clock, SystemClock
-from skitter.errors import DataDirError, Fenced
+from skitter.errors import DataDirError, Fenced, SkitterError
 from skitter.frontier.base import OWNER_TTL_MS
 from skitter.frontier.embedded.control import Control
 from skitter.frontier.embedded.core import Core
@@ -18,6 +18,8 @@ from skitter.frontier.embedded.intake import Intake
 from skitter.frontier.embedded.layout import FORMAT_VERSION, u32
 from skitter.frontier.embedded.reading import Reading
 from skitter.frontier.embedded.rocks import Rocks
+from skitter.frontier.embedded.seen.base import SeenSet
+from skitter.frontier.embedded.seen.choice import ROW, open_seen, seen_row
 from skitter.frontier.model import (
     LEASE_MS,
     Ack,
@@ -30,6 +32,8 @@ from skitter.frontier.model import (
     Lease,
     Link,
     Receipt,
+    SeenFacts,
+    SeenOptions,
     Sighting,
 )
 from skitter.types import Fingerprint, HostKey, JobNumber, PageClass
@@ -42,8 +46,17 @@ _EPOCH = b"epoch"
 class EmbeddedFrontier:
     """Implements ``Frontier``, ``FrontierControl`` and ``FrontierReader`` on a directory."""
 
-    def __init__(self, path: Path, *, clock: Clock | None = None, durable: bool = True) -> None:
+    def __init__(
+        self,
+        path: Path,
+        *,
+        clock: Clock | None = None,
+        durable: bool = True,
+        seen: SeenOptions | None = None,
+    ) -> None:
         self._path = path
+        self._wanted = seen
+        """How known URLs are remembered; None goes on as the store does, exactly if it is new."""
         self._clock = clock or SystemClock()
         self._durable = durable
         """Sync to disk before an ack returns. Without it only a power cut can lose acks."""
@@ -51,9 +64,13 @@ class EmbeddedFrontier:
     async def open(self) -> None:
         """Open or create the store."""
         rocks = Rocks(self._path)
-        epoch = _prepare(rocks, self._path)
+        try:
+            epoch, seen = _prepare(rocks, self._path, self._wanted)
+        except SkitterError:
+            rocks.close()
+            raise
         self._rocks = rocks
-        self._core = core = Core(rocks, self._clock, epoch)
+        self._core = core = Core(rocks, seen, self._clock, epoch)
         self._intake = Intake(core)
         self._handout = Handout(core)
         self._control = Control(core)
@@ -68,6 +85,7 @@ class EmbeddedFrontier:
         """Sync and close; idempotent."""
         rocks = self.__dict__.pop("_rocks", None)
         if rocks is not None:
+            await self._core.seen.close()
             rocks.close()
 
     @property
@@ -140,7 +158,10 @@ class EmbeddedFrontier:
 
     async def clear(self, job: JobNumber, page_class: PageClass) -> int:
         """Forget the waiting URLs of one class."""
-        removed = self._control.clear(job, page_class)
+        removed = 0
+        for count in self._control.clear(job, page_class):
+            removed += count
+            await self._core.seen.tend()
         await self._sync()
         return removed
 
@@ -201,23 +222,35 @@ class EmbeddedFrontier:
         """Return the first URLs with those contents."""
         return self._reading.contents(job, digests)
 
+    @property
+    def seen_facts(self) -> SeenFacts:
+        """What the seen-set is like: its kind, how full it is, how often it is wrong."""
+        core = self._core
+        return core.seen.facts(sum(counts.offered for counts in core.registry.counts.values()))
+
     async def _sync(self) -> None:
         if self._durable:
             await self._rocks.sync()
+        await self._core.seen.tend()
 
 
-def _prepare(rocks: Rocks, path: Path) -> int:
-    """Check or write the format version and the secret; answer this opening's epoch."""
+def _prepare(rocks: Rocks, path: Path, wanted: SeenOptions | None) -> tuple[int, SeenSet]:
+    """Check or write what the store says of itself; answer this opening's epoch and seen-set."""
     stored = rocks.get(_VERSION)
     if stored is not None and u32.unpack(stored)[0] > FORMAT_VERSION:
-        rocks.close()
         raise DataDirError(
             f"{path}: written by a newer Skitter (format {u32.unpack(stored)[0]}, this one reads"
             f" up to {FORMAT_VERSION}); use that version or another --data directory"
         )
+    secret = rocks.get(_SECRET) or secrets.token_bytes(16)
+    seen = open_seen(rocks, path, wanted, secret, made=stored is not None)
     epoch = int.from_bytes(rocks.get(_EPOCH) or b"") + 1
-    entries = {_VERSION: u32.pack(FORMAT_VERSION), _EPOCH: u32.pack(epoch)}
-    if rocks.get(_SECRET) is None:
-        entries[_SECRET] = secrets.token_bytes(16)
-    rocks.put_meta(entries)
-    return epoch
+    rocks.put_meta(
+        {
+            _VERSION: u32.pack(FORMAT_VERSION),
+            _EPOCH: u32.pack(epoch),
+            _SECRET: secret,
+            ROW: seen_row(seen),
+        }
+    )
+    return epoch, seen

@@ -6,7 +6,14 @@ from functools import partial
 from skitter.frontier.embedded.agenda import Host, Queue
 from skitter.frontier.embedded.change import Change
 from skitter.frontier.embedded.core import Core
-from skitter.frontier.embedded.layout import QUEUED, due_parts, seen_key, u32, unpack_record
+from skitter.frontier.embedded.layout import (
+    DROPPED,
+    QUEUED,
+    due_parts,
+    seen_key,
+    u32,
+    unpack_record,
+)
 from skitter.frontier.embedded.leases import Held
 from skitter.frontier.embedded.lines import Entry
 from skitter.frontier.model import Claim, Freed, JobState, Lease
@@ -182,9 +189,12 @@ class Handout:
         change.delete("due", key)
         queue = core.registry.by_number[number]
         if core.registry.jobs[queue.job].state is JobState.CANCEL:
+            if not core.seen.marks_waiting:
+                # Its entry is what told it from a false positive; a row does so from here on.
+                core.seen.move(change, seen_key(number, fp), DROPPED)
             return
         core.enqueue(change, queue, unpack_record(value[4:]), u32.unpack(value[:4])[0])
-        change.put("seen", seen_key(number, fp), QUEUED)
+        core.seen.move(change, seen_key(number, fp), QUEUED)
         change.delta(queue).scheduled -= 1
 
     def load_due(self) -> None:

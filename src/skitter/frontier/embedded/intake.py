@@ -87,12 +87,12 @@ class Intake:
         key = seen_key(queue.id, record.fp)
         if ack.result is Result.DEAD:
             delta.dead += 1
-            change.put("seen", key, DEAD)
+            self._core.seen.move(change, key, DEAD)
         elif ack.result is Result.DONE and (
             record.page_class is PageClass.DATA or ack.at_ms is None
         ):
             delta.done += 1
-            change.put("seen", key, DONE)
+            self._core.seen.move(change, key, DONE)
         else:
             self._plan_wait(change, held, _again(record, ack.result), ack.at_ms or 0)
 
@@ -101,10 +101,10 @@ class Intake:
         key = seen_key(queue.id, record.fp)
         if at_ms > self._core.now_ms():
             self._core.schedule(change, queue, record, rank, at_ms)
-            change.put("seen", key, SCHEDULED)
+            self._core.seen.move(change, key, SCHEDULED)
         else:
             self._core.enqueue(change, queue, record, rank)
-            change.put("seen", key, QUEUED)
+            self._core.seen.move(change, key, QUEUED)
 
     def _plan_digests(self, change: Change, live: Iterable[tuple[Ack, Held]]) -> None:
         first: dict[bytes, str] = {}
@@ -124,10 +124,10 @@ class Intake:
                 for hop in ack.hops:
                     queue = registry.queue(held.queue.job, hop.host)
                     hops[seen_key(queue.id, hop.fp)] = (queue, hop)
-        states = self._core.rocks.get_many("seen", list(hops)) if hops else []
-        for (key, (queue, _)), state in zip(hops.items(), states, strict=True):
-            if state is None:
-                change.put("seen", key, DONE)
+        seen = self._core.seen
+        for (key, (queue, _)), known in zip(hops.items(), seen.known(list(hops)), strict=True):
+            if not known:
+                seen.add(change, key, DONE)
                 change.fresh.add(key)
                 change.delta(queue).done += 1
 
@@ -142,11 +142,11 @@ class Intake:
             key = seen_key(queue.id, link.fp)
             if key not in change.fresh:
                 found.setdefault(key, (queue, link))
-        states = core.rocks.get_many("seen", list(found))
+        known_ones = core.seen.known(list(found))
         new = overflow = 0
         room = _Room(core.registry)
-        for (key, (queue, link)), state in zip(found.items(), states, strict=True):
-            if state is not None or len(link.url) > MAX_PATH_BYTES or not room.takes(link.job):
+        for (key, (queue, link)), known in zip(found.items(), known_ones, strict=True):
+            if known or len(link.url) > MAX_PATH_BYTES or not room.takes(link.job):
                 continue
             new += 1
             overflow += self._plan_new(change, key, queue, link, room)
@@ -161,15 +161,15 @@ class Intake:
         record = Record.of(link, now_ms // 1000)
         if link.not_before_ms > now_ms:
             core.schedule(change, queue, record, link.rank, link.not_before_ms)
-            change.put("seen", key, SCHEDULED)
+            core.seen.add(change, key, SCHEDULED)
             return False
         over = room.is_full(link.job)
         if over and core.registry.jobs[link.job].overflow is Overflow.DROP:
-            change.put("seen", key, DROPPED)
+            core.seen.add(change, key, DROPPED)
             change.delta(queue).dropped += 1
         else:
             core.enqueue(change, queue, record, link.rank)
-            change.put("seen", key, QUEUED)
+            core.seen.add(change, key, QUEUED)
             room.fill(link.job)
         return over
 

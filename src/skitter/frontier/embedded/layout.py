@@ -2,14 +2,14 @@
 
 | family | key | value |
 |---|---|---|
-| seen | queue u32, fp u64 | state u8 |
+| seen | queue u32, fp u64 | state u8; with a Bloom filter only of URLs that ended |
 | q | queue u32, class u8, urgency u8, rank u32, seq u64 | record |
 | due | at_ms u64, queue u32, fp u64 | rank u32, record |
 | page | queue u32, fp u64 | what the page index keeps |
 | content | job u32, digest | URL |
 | host | host u32 | HostRow |
 | queue | queue u32 | QueueRow |
-| meta | name | version, secret, epoch, sequence, jobs, marks |
+| meta | name | version, secret, epoch, sequence, jobs, marks, seen-set and its journal |
 
 A *queue* is one host within one job, so the URLs of a host sit together in every family. All
 integers are big-endian: byte order is queue order. Urgency is 9 - priority. A record carries its
@@ -32,6 +32,9 @@ SCHEDULED = b"s"
 DONE = b"d"
 DEAD = b"x"
 DROPPED = b"o"
+ENDED = frozenset((DONE, DEAD, DROPPED))
+MAYBE = b"?"
+"""Never stored: a Bloom filter holds the URL, and what became of it is in the queues."""
 
 MAX_PATH_BYTES = 0xFFFF
 _RECORD_VERSION = 1

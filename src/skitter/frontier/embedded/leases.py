@@ -3,7 +3,7 @@
 from heapq import heapify, heappop, heappush
 
 from skitter.frontier.embedded.agenda import Host, Queue
-from skitter.frontier.embedded.layout import Record
+from skitter.frontier.embedded.layout import Record, rank_of
 from skitter.frontier.model import Lease
 
 SPARE_ENTRIES = 1000
@@ -57,6 +57,7 @@ class LeaseBook:
             record.found_s,
             expires_at,
             record.role,
+            rank_of(key),
         )
         held = Held(lease, queue, key, record)
         self.by_id[lease.id] = self.by_key[key] = held

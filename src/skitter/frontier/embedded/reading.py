@@ -11,6 +11,7 @@ from skitter.frontier.embedded.layout import (
     DEAD,
     DONE,
     DROPPED,
+    MAYBE,
     SCHEDULED,
     Record,
     due_parts,
@@ -60,8 +61,8 @@ class Reading:
         core = self._core
         queues = [core.registry.queues.get((job, host)) for host, _ in urls]
         keys = [seen_key(q.id, fp) for q, (_, fp) in zip(queues, urls, strict=True) if q]
-        known = iter(core.rocks.get_many("seen", keys) if keys else [])
-        return [queue is not None and next(known) is not None for queue in queues]
+        known = iter(core.seen.known(keys))
+        return [queue is not None and next(known) for queue in queues]
 
     def contents(self, job: JobNumber, digests: Sequence[bytes]) -> list[str | None]:
         """Return the first URLs with those contents."""
@@ -90,19 +91,43 @@ class Reading:
         if queue is None:
             return Sighting(UrlState.UNKNOWN)
         key = seen_key(queue.id, fp)
-        state = core.rocks.get_one("seen", key)
+        state = core.seen.state(key)
         if state is None:
             return Sighting(UrlState.UNKNOWN)
         note = core.rocks.get_one("page", key) or b""
         if state in _STATES:
             return Sighting(_STATES[state], note)
-        if core.registry.jobs[job].state is JobState.CANCEL:
+        cancelled = core.registry.jobs[job].state is JobState.CANCEL
+        if state == MAYBE:
+            return self._look_everywhere(queue, fp, note, cancelled=cancelled)
+        if cancelled:
             return Sighting(UrlState.DROPPED, note)
-        if state == SCHEDULED:
-            return self._look_due(queue, fp, note)
-        return self._look_queue(queue, fp, note)
+        return self._look_waiting(queue, fp, note, scheduled=state == SCHEDULED)
+
+    def _look_waiting(
+        self, queue: Queue, fp: Fingerprint, note: bytes, *, scheduled: bool
+    ) -> Sighting:
+        """Look for the details of a URL whose row says where it waits."""
+        found = (self._look_due if scheduled else self._look_queue)(queue, fp, note)
+        if found.presumed:
+            return Sighting(UrlState.SCHEDULED if scheduled else UrlState.QUEUED, note)
+        return found
+
+    def _look_everywhere(
+        self, queue: Queue, fp: Fingerprint, note: bytes, *, cancelled: bool
+    ) -> Sighting:
+        """Look for what only a Bloom filter speaks for, where it would wait if it did."""
+        found = self._look_queue(queue, fp, note)
+        if found.presumed:
+            due = self._look_due(queue, fp, note)
+            if not due.presumed or found.state is UrlState.UNKNOWN:
+                found = due
+        if cancelled and found.state is not UrlState.UNKNOWN:
+            return Sighting(UrlState.DROPPED, note, presumed=found.presumed)
+        return found
 
     def _look_queue(self, queue: Queue, fp: Fingerprint, note: bytes) -> Sighting:
+        """Find a queued URL; when it is not found, say whether it may be further back."""
         core = self._core
         prefix = queue_prefix(queue.id)
         for n, (key, value) in enumerate(core.rocks.scan("q", prefix, prefix)):
@@ -112,10 +137,11 @@ class Reading:
                 state = UrlState.LEASED if leased else UrlState.QUEUED
                 return Sighting(state, note, _link(queue, record), record.attempts)
             if n == LOOK_LIMIT:
-                break
-        return Sighting(UrlState.QUEUED, note)
+                return Sighting(UrlState.QUEUED, note, presumed=True)
+        return Sighting(UrlState.UNKNOWN, presumed=True)
 
     def _look_due(self, queue: Queue, fp: Fingerprint, note: bytes) -> Sighting:
+        """Find a scheduled URL; when it is not found, say whether it may come later."""
         for n, (key, value) in enumerate(self._core.rocks.scan("due", b"")):
             at_ms, number, due_fp = due_parts(key)
             if number == queue.id and due_fp == fp:
@@ -123,8 +149,8 @@ class Reading:
                 link = _link(queue, record)
                 return Sighting(UrlState.SCHEDULED, note, link, record.attempts, at_ms)
             if n == LOOK_LIMIT:
-                break
-        return Sighting(UrlState.SCHEDULED, note)
+                return Sighting(UrlState.SCHEDULED, note, presumed=True)
+        return Sighting(UrlState.UNKNOWN, presumed=True)
 
 
 def _link(queue: Queue, record: Record) -> Link:

@@ -118,8 +118,12 @@ class Rocks:
 
     async def sync(self) -> None:
         """Return when everything written so far is on the disk itself."""
+        await asyncio.to_thread(self.sync_now)
+
+    def sync_now(self) -> None:
+        """Do the same and hold the calling thread meanwhile."""
         with _translated("the frontier's disk cannot be synced"):
-            await asyncio.to_thread(self._db.flush_wal, True)
+            self._db.flush_wal(True)
 
     def close(self) -> None:
         """Flush and close."""

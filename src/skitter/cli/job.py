@@ -1,0 +1,58 @@
+"""``skitter job``: what is kept of a job, in the format the next tool wants."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from skitter.cli.examples import examples
+
+app = typer.Typer(help="Jobs: get their records and seeds out.", no_args_is_help=True)
+
+EXPORT_EXAMPLES = examples(
+    "skitter job export example.com-1a2b3c4d --out pages.parquet",
+    "skitter job export --data state --out pages.sqlite",
+    "skitter job export --data state --seeds 100 --out seeds.txt",
+    "skitter job export --warc archive --out pages.csv",
+)
+
+
+@app.command("export", epilog=EXPORT_EXAMPLES)
+def export(
+    job: Annotated[
+        str | None, typer.Argument(metavar="ID", help="The job; left out = the only one here.")
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Where to: .jsonl, .csv, .parquet or .sqlite; seeds are text. Default: standard"
+            " output, as JSON lines.",
+        ),
+    ] = None,
+    data: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="State directory of the crawl; may be running."),
+    ] = None,
+    warc: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Take the records from an archive, not from a state."),
+    ] = None,
+    seeds: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N", min=1, help="Give the N most linked pages and hosts, for --seeds."
+        ),
+    ] = None,
+    json: Annotated[
+        bool, typer.Option("--json", help="Seeds as JSON lines, with their number of links.")
+    ] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace the file if it exists.")] = False,
+) -> None:
+    """Write the latest record of every page, or the best seeds for another crawl.
+
+    Also while the crawl runs.
+    """
+    from skitter.cli.export import Export, run_export  # noqa: PLC0415  heavy, not for --help
+
+    run_export(Export(job, out, data, warc, seeds, json, force))

@@ -1,0 +1,124 @@
+"""Which pages and hosts are linked most, counted while a crawl runs in bounded memory.
+
+Each page counts once for every target it links to. Counting is one C call per page over keys that
+are remembered with the hrefs. When the table is full the rarely linked half is forgotten, so large
+counts are right and small ones are lower bounds; a kill loses the last seconds of counting.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+
+import msgspec
+
+from skitter.types import Fingerprint, HostKey, JobNumber
+from skitter.url.host import host_key
+
+MOST_KEYS = 200_000
+KEPT = 5_000
+"""Pages and hosts that are stored."""
+STORE_EVERY_S = 20.0
+_FP_BITS = 64
+_FP_MASK = (1 << _FP_BITS) - 1
+_VERSION = 1
+
+
+class LinkedPage(msgspec.Struct, frozen=True, array_like=True):
+    """A page and how many pages link to it."""
+
+    origin: str
+    fp: Fingerprint
+    links: int
+
+    @property
+    def host(self) -> HostKey:
+        """The host key of the page."""
+        return host_key(f"{self.origin}/")
+
+
+class LinkedTable(msgspec.Struct, frozen=True, array_like=True):
+    """What is stored: the most linked pages, and the links to each host."""
+
+    version: int = _VERSION
+    pages: list[LinkedPage] = []
+    hosts: dict[str, int] = {}
+
+
+class Linked:
+    """Counts links of one job."""
+
+    def __init__(self) -> None:
+        self._counts: Counter[int | None] = Counter()
+        self._hosts: Counter[str] = Counter()
+        """Links counted earlier, by origin; those of ``_counts`` come on top."""
+        self._origins: list[str] = []
+        self._numbers: dict[str, int] = {}
+        self._stored_at: float | None = None
+
+    def key(self, url: str, fp: Fingerprint | None) -> int:
+        """Return what stands for a target; without a fingerprint its host alone is counted."""
+        origin = url[: url.index("/", 8)]
+        number = self._numbers.get(origin)
+        if number is None:
+            number = self._numbers[origin] = len(self._origins)
+            self._origins.append(origin)
+        return (number << _FP_BITS) | (fp or 0)
+
+    def count(self, keys: Iterable[int | None]) -> None:
+        """Count one link to each of ``keys``; None stands for no target."""
+        self._counts.update(keys)
+        if len(self._counts) > MOST_KEYS:
+            self._forget_rare()
+
+    def _forget_rare(self) -> None:
+        kept = self._counts.most_common(MOST_KEYS // 2)
+        for key, count in self._counts.most_common()[MOST_KEYS // 2 :]:
+            if key is not None:
+                self._hosts[self._origins[key >> _FP_BITS]] += count
+        self._counts = Counter(dict(kept))
+
+    def table(self) -> LinkedTable:
+        """Return the most linked pages and hosts, most linked first."""
+        self._counts.pop(None, None)
+        hosts = Counter(self._hosts)
+        pages: list[LinkedPage] = []
+        for key, links in self._counts.most_common():
+            assert key is not None
+            origin = self._origins[key >> _FP_BITS]
+            hosts[origin] += links
+            if len(pages) < KEPT and key & _FP_MASK:
+                pages.append(LinkedPage(origin, Fingerprint(key & _FP_MASK), links))
+        return LinkedTable(_VERSION, pages, dict(hosts.most_common(KEPT)))
+
+    def take_mark(self, job: JobNumber, now_s: float, *, force: bool = False) -> dict[str, bytes]:
+        """Return what is to be stored with the next ack: nothing, or the table now and then."""
+        if self._stored_at is None:
+            self._stored_at = now_s
+        if not self._counts or (not force and now_s - self._stored_at < STORE_EVERY_S):
+            return {}
+        self._stored_at = now_s
+        return {linked_mark(job): msgspec.msgpack.encode(self.table())}
+
+    def restore(self, stored: bytes | None) -> None:
+        """Go on counting from what an earlier run stored."""
+        table = read_table(stored)
+        self._hosts.update(table.hosts)
+        for page in table.pages:
+            self._counts[self.key(f"{page.origin}/", page.fp)] += page.links
+            self._hosts[page.origin] -= page.links
+
+
+def linked_mark(job: JobNumber) -> str:
+    """Return the name under which a job's table is stored."""
+    return f"linked:{job}"
+
+
+def read_table(stored: bytes | None) -> LinkedTable:
+    """Return a stored table; an empty one where there is none."""
+    if stored is None:
+        return LinkedTable()
+    return msgspec.msgpack.decode(stored, type=LinkedTable)
+
+
+def host_ranking(table: LinkedTable) -> Mapping[str, int]:
+    """Return links by origin, most linked first."""
+    return dict(sorted(table.hosts.items(), key=lambda item: (-item[1], item[0])))

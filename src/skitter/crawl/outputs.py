@@ -1,0 +1,143 @@
+"""Everything a batch of visits leaves behind: captures in the archive, records in every sink.
+
+The archive comes first, because a record names the place of its capture; then the sinks write at
+the same time, while the archive is synced. Nothing is safe before all of them say so.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Mapping, Sequence
+
+import msgspec
+
+from skitter.crawl.equipment import Equipment
+from skitter.crawl.trip import Kept, Visit
+from skitter.pipeline.archive.model import Capture, Location, Original
+from skitter.pipeline.base import Archive, Batch, Sink
+from skitter.pipeline.record import PageRecord, encode_line
+
+RECORD_FIELD = "skitter-record"
+"""Under this name the archive's metadata holds the page record."""
+_MAX_HOPS_SHOWN = 50
+
+_decode = msgspec.json.Decoder(PageRecord).decode
+
+
+class Outputs:
+    """The archive and the sinks of one crawl."""
+
+    def __init__(
+        self, equipment: Equipment, sinks: Sequence[Sink], archive: Archive | None = None
+    ) -> None:
+        self._with = equipment
+        self._sinks = sinks
+        self._archive = archive
+
+    async def write(self, visits: Sequence[Visit]) -> tuple[dict[int, bytes], dict[str, bytes]]:
+        """Write what ``visits`` brought; answers the notes by lease, and the marks to keep."""
+        marks: dict[str, bytes] = {}
+        if self._archive is not None:
+            marks[self._archive.mark_name] = await self._archive_visits(self._archive, visits)
+        notes = {v.lease.id: encode_line(v.record) for v in visits if v.record is not None}
+        batch = Batch(
+            [visit.page for visit in visits if visit.page is not None],
+            [notes[visit.lease.id] for visit in visits if visit.page is not None],
+        )
+        sinks = self._sinks if batch.records else ()
+        work: list[Awaitable[bytes | None]] = [sink.write(batch) for sink in sinks]
+        if self._archive is not None:
+            work.append(self._archive.sync())
+        for sink, mark in zip(sinks, await _all(work), strict=False):
+            assert mark is not None
+            marks[sink.mark_name] = mark
+        return notes, marks
+
+    async def _archive_visits(self, archive: Archive, visits: Sequence[Visit]) -> bytes:
+        originals = await self._originals(visits)
+        captures: list[Capture] = [_capture(kept) for kept in self._with.manners.take_kept()]
+        own: dict[int, int] = {}
+        for visit in visits:
+            for kept in visit.kept:
+                is_last = kept is visit.kept[-1]
+                if is_last:
+                    own[visit.lease.id] = len(captures)
+                fields = _fields(visit) if is_last else {}
+                captures.append(_capture(kept, fields, originals.get(visit.lease.id)))
+        locations, mark = await archive.write(captures)
+        for visit in visits:
+            if visit.lease.id in own:
+                _locate(visit, locations[own[visit.lease.id]])
+            visit.kept = []
+        return mark
+
+    async def _originals(self, visits: Sequence[Visit]) -> Mapping[int, Original]:
+        """Return the archived pages whose content came again, by the lease that brought it."""
+        found = {}
+        for visit in visits:
+            record = visit.record
+            if not visit.digest or record is None or record.duplicate_of is None:
+                continue
+            original = await self._original(record.duplicate_of)
+            if original is not None:
+                found[visit.lease.id] = original
+        return found
+
+    async def _original(self, url: str) -> Original | None:
+        equipment = self._with
+        normal = equipment.normaliser.absolute(url)
+        sighting = await equipment.reader.look(equipment.number, normal.host, normal.fp)
+        if not sighting.note:
+            return None
+        record = _decode(sighting.note)
+        if record.payload_digest is None or record.final_url is None:
+            return None
+        return Original(record.final_url, record.fetched_at, record.payload_digest)
+
+
+async def _all(work: Sequence[Awaitable[bytes | None]]) -> list[bytes | None]:
+    """Return all answers; when one fails, the others are waited for before it is raised."""
+    answers = await asyncio.gather(*work, return_exceptions=True)
+    kept: list[bytes | None] = []
+    for answer in answers:
+        if isinstance(answer, BaseException):
+            raise answer
+        kept.append(answer)
+    return kept
+
+
+def _capture(
+    kept: Kept, fields: Mapping[str, str] | None = None, original: Original | None = None
+) -> Capture:
+    return Capture(
+        url=kept.url,
+        at_ms=kept.at_ms,
+        request=kept.raw.request,
+        response=kept.raw.response,
+        head_bytes=kept.raw.head_bytes,
+        address=kept.address,
+        truncated=kept.cut,
+        fields=fields or {},
+        original=original,
+    )
+
+
+def _fields(visit: Visit) -> Mapping[str, str]:
+    """Return what the archive says of a page beside its bytes."""
+    record = visit.record
+    if record is None:
+        return {}
+    fields = {RECORD_FIELD: encode_line(record).decode().rstrip("\n")}
+    if record.referrer:
+        fields["via"] = record.referrer
+    if record.depth:
+        fields["hopsFromSeed"] = "L" * min(record.depth, _MAX_HOPS_SHOWN)
+    if record.elapsed_ms is not None:
+        fields["fetchTimeMs"] = str(record.elapsed_ms)
+    return fields
+
+
+def _locate(visit: Visit, location: Location) -> None:
+    record = visit.record
+    if record is not None and record.status is not None:
+        record.warc_file = location.file
+        record.warc_offset = location.offset
+        record.payload_digest = location.payload_digest

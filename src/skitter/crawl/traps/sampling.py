@@ -1,0 +1,56 @@
+"""Which pages are read: all that are under suspicion, and of the rest ever fewer."""
+
+from skitter.crawl.traps.memory import Family, Host, Slot
+from skitter.crawl.traps.shape import Shape
+from skitter.crawl.traps.verdict import is_own
+
+_GENERATIONS = 4
+_ALIKE = 8
+_EVERY = 32
+_FIRSTS = 64
+_MIRRORED = 300
+"""Pages of a host that are read to know its directories by their copies."""
+
+
+def is_wanted(host: Host, shape: Shape, depth: int, other: Shape | None) -> bool:
+    """Tell whether the text of a page is needed; ``other`` is the page that linked to it."""
+    if shape.slot:
+        slot = host.slot(shape)
+        return slot is None or slot.is_open
+    if host.mirrors and host.sound < _MIRRORED and any(map(_is_open, host.mirrors.values())):
+        return True
+    family = host.families.get(shape.template)
+    if family is None or not family.pages:
+        return _is_wanted_first(host)
+    if _is_suspect(host, shape, family):
+        return True
+    pages = family.pages
+    if _is_deep(host, shape, family, depth, other):
+        return pages % (1 + pages // _EVERY) == 0
+    rest = pages & (pages - 1)
+    # 1, 2, 3, 4, 6, 8, 12, 16 …
+    return rest == 0 or (pages % 3 == 0 and rest == pages // 3 * 2)
+
+
+def _is_suspect(host: Host, shape: Shape, family: Family) -> bool:
+    strain = family.strain
+    if strain.idle or shape.folded or 0 < strain.alike < _ALIKE:
+        return True
+    place = host.places.get(shape.place) if shape.names else None
+    return place is not None and len(place.orders) > 2 and family.pages < _EVERY
+
+
+def _is_open(mirror: Slot) -> bool:
+    return mirror.is_open and mirror.repeats < _ALIKE
+
+
+def _is_wanted_first(host: Host) -> bool:
+    host.firsts += 1
+    return host.firsts % (1 + host.firsts // _FIRSTS) == 0
+
+
+def _is_deep(host: Host, shape: Shape, family: Family, depth: int, other: Shape | None) -> bool:
+    """Tell whether a page was reached from its own kind, many links behind the first of them."""
+    if other is None or depth - family.depth < _GENERATIONS:
+        return False
+    return is_own(shape, family, other, host.families.get(other.template))

@@ -1,0 +1,244 @@
+"""From a URL to its final response: robots, the host's gate, redirects hop by hop.
+
+A response frees its host at once; the ack follows when the record is safe.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping
+
+from skitter.crawl.endings import Endings
+from skitter.crawl.equipment import Equipment
+from skitter.crawl.keep import Keeper
+from skitter.crawl.records import lead_to
+from skitter.crawl.trip import Ended, Trip, Visit
+from skitter.errors import FetchError, TooManyRedirects, UrlError
+from skitter.fetch.base import FetchLimits, Request, Response
+from skitter.fetch.redirects import BadRedirect, Follow, next_hop
+from skitter.frontier.model import Freed, Hop, Result
+from skitter.politeness.decision import Code, Decision
+from skitter.politeness.pace import Verdict
+from skitter.politeness.robots_entry import AgentRobots
+from skitter.types import Outcome
+from skitter.url.normalise import NormalUrl
+
+MAX_HOP_WAIT_MS = 10_000
+"""A redirect to a host that rests longer than this leaves its target to the queue."""
+RETRYABLE_STATUSES = frozenset({408, 425, 429, 500, 502, 503, 504})
+ROBOTS_TRIES = 3
+_NO_HEADERS: Mapping[str, str] = {}
+
+
+class Traveller:
+    """Makes the requests of visits."""
+
+    def __init__(
+        self, equipment: Equipment, endings: Endings, free: Callable[[Freed], None]
+    ) -> None:
+        self._with = equipment
+        self._endings = endings
+        self._free = free
+        """Called when a response has arrived, so that its host may be asked again."""
+        self._headers = equipment.job.http.resolved_headers()
+        self._keeper = Keeper(equipment.job, equipment.clock) if equipment.keeps_raw else None
+
+    async def fetch(
+        self,
+        trip: Trip,
+        *,
+        stream: Callable[[bytes], None] | None = None,
+        limits: FetchLimits | None = None,
+    ) -> Response:
+        """Fetch, following redirects, each hop judged on its own; raises ``Ended`` on the way.
+
+        With ``stream`` the body goes there, whatever its media type.
+        """
+        await self._robots_allow(trip)
+        while True:
+            response, verdict = await self._request(trip, stream, limits)
+            match next_hop(trip.url, response):
+                case Follow(target):
+                    await self._follow(trip, target, response, verdict)
+                case BadRedirect(why):
+                    self._let_go(trip, verdict)
+                    raise Ended(
+                        self._endings.end(
+                            trip, Outcome.FAILED, why, response=response, reason="redirect"
+                        )
+                    )
+                case _:
+                    self._let_go(trip, verdict)
+                    return response
+
+    async def _request(
+        self, trip: Trip, stream: Callable[[bytes], None] | None, limits: FetchLimits | None
+    ) -> tuple[Response, Verdict]:
+        equipment = self._with
+        keeps = self._keeper is not None and stream is None
+        try:
+            request = Request(
+                url=trip.url,
+                headers=self._own_headers(trip),
+                accept_types=equipment.job.http.types if stream is None else (),
+                keep_raw=keeps,
+                stream=stream,
+                limits=limits,
+            )
+            response = await equipment.fetcher.fetch(request)
+        except FetchError as error:
+            self._let_go(trip, equipment.manners.faulted(trip.host, error))
+            raise
+        trip.answered_ms = equipment.clock.now_ms()
+        if self._keeper is not None and response.raw is not None:
+            trip.kept.append(self._keeper.keep(response, trip.answered_ms))
+        verdict = equipment.manners.answered(trip.host, response)
+        if response.status in RETRYABLE_STATUSES:
+            self._let_go(trip, verdict)
+            raise Ended(self._endings.put_off(trip, response, verdict))
+        return response, verdict
+
+    def _own_headers(self, trip: Trip) -> Mapping[str, str]:
+        """Return the job's headers for its own sites: they may hold secrets."""
+        if not self._headers or not self._with.home.contains(trip.url, trip.host):
+            return _NO_HEADERS
+        downgraded = trip.lease.url.startswith("https") and not trip.url.startswith("https")
+        return _NO_HEADERS if downgraded else self._headers
+
+    def _let_go(self, trip: Trip, verdict: Verdict) -> None:
+        rest_ms = verdict.next_allowed_ms
+        # Without a delay the gate needs no time of its own: it is open.
+        if not verdict.delay_ms and rest_ms <= self._with.clock.now_ms():
+            rest_ms = 0
+        self._free(Freed(trip.lease.id, trip.host, verdict.delay_ms, rest_ms))
+
+    async def _robots_allow(self, trip: Trip) -> None:
+        """Ask the site's rules about the URL at hand; ends the visit when they forbid it."""
+        manners = self._with.manners
+        robots: AgentRobots | None = None
+        if manners.obeys_robots:
+            robots = manners.robots_at_hand(trip.url) or await manners.robots_stored(trip.url)
+            asked = robots is None
+            if robots is None:
+                robots = await manners.ask_robots(trip.url)
+            if not robots.decide(trip.url).allowed:
+                raise Ended(self._forbidden(trip, robots))
+        if trip.is_page:
+            trip.found += self._with.sitemaps.announced(trip.url, trip.host, robots)
+        if robots is not None and asked:
+            await self._after_robots_request(trip)
+
+    def _forbidden(self, trip: Trip, robots: AgentRobots) -> Visit:
+        manners = self._with.manners
+        decision = robots.judge(trip.url)
+        if decision.code is Code.ROBOTS_UNAVAILABLE and trip.lease.attempts + 1 < ROBOTS_TRIES:
+            at_ms = max(robots.expires_at_ms, manners.rests_until_ms(trip.url))
+            self._free(Freed(trip.lease.id, trip.host, None, manners.rests_until_ms(trip.url)))
+            return self._endings.later(trip, Result.RETRY, at_ms, decision.code)
+        if robots.unavailable and robots.status is None:
+            why = f"robots.txt could not be read: {robots.error}"
+            return self._endings.end(trip, Outcome.FAILED, why, reason=decision.code)
+        return self._endings.refused(trip, decision)
+
+    async def _after_robots_request(self, trip: Trip) -> None:
+        """Let the delay pass after the request for robots.txt, in the queue where that is due."""
+        manners = self._with.manners
+        delay_ms = manners.pace(trip.host).effective_delay_ms(manners.crawl_delay(trip.url))
+        if trip.chain and delay_ms <= MAX_HOP_WAIT_MS:
+            await asyncio.sleep(delay_ms / 1000)
+        elif delay_ms:
+            self._free(Freed(trip.lease.id, trip.host, delay_ms))
+            raise Ended(self._endings.later(trip, Result.DEFER, None, ""))
+
+    async def _follow(self, trip: Trip, target: str, response: Response, verdict: Verdict) -> None:
+        """Move the trip to a redirect's target, or end it there."""
+        trip.chain.append(trip.url)
+        try:
+            normal = self._with.normaliser.absolute(target)
+            self._judge_hop(trip, normal)
+            await self._settle_hop(trip, normal, response)
+        except UrlError as error:
+            self._let_go(trip, verdict)
+            raise Ended(
+                self._endings.end(
+                    trip, Outcome.FAILED, str(error), response=response, reason="redirect"
+                )
+            ) from error
+        except (Ended, FetchError):
+            self._let_go(trip, verdict)
+            raise
+        alone = self._with.job.polite.per_host == 1 or not verdict.delay_ms
+        if normal.host == trip.host and alone and verdict.delay_ms <= MAX_HOP_WAIT_MS:
+            # The gate is this visit's own: nobody else asks the host meanwhile.
+            trip.url = normal.url
+            await asyncio.sleep(verdict.delay_ms / 1000)
+            await self._robots_allow(trip)
+            return
+        self._let_go(trip, verdict)
+        trip.url, trip.host = normal.url, normal.host
+        await self._enter(trip)
+        await self._robots_allow(trip)
+
+    def _judge_hop(self, trip: Trip, normal: NormalUrl) -> None:
+        if normal.fp in trip.seen:
+            raise TooManyRedirects(trip.lease.url, f"redirects in a circle at {normal.url}")
+        limit = self._with.job.http.max_redirects
+        if len(trip.chain) > limit:
+            raise TooManyRedirects(trip.lease.url, f"more than {limit} redirects")
+        if not trip.is_page:
+            # A list of URLs may lie anywhere; what it lists is judged.
+            return
+        decision = self._with.judge.explain(normal.url, normal.host)
+        if decision.allowed:
+            return
+        if trip.lease.depth == 0 and decision.code is Code.SCOPE:
+            # Where an entry leads is what the user asked for: http to https, a bare domain to www.
+            trip.wider_scope.append(normal.url)
+            return
+        sentence = f"redirects to {normal.url}: {decision.sentence}"
+        visit = self._endings.refused(trip, Decision.refuse(decision.code, sentence))
+        lead_to(visit, trip, normal)
+        raise Ended(visit)
+
+    async def _settle_hop(self, trip: Trip, normal: NormalUrl, response: Response) -> None:
+        """Make the target this visit's own, or end as a duplicate of a known URL."""
+        equipment = self._with
+        trip.seen.add(normal.fp)
+        if not trip.is_page:
+            return
+        if equipment.reservations.reserve(normal.fp):
+            [known] = await equipment.reader.seen(trip.lease.job, [(normal.host, normal.fp)])
+            trip.hops.append(Hop(normal.fp, normal.host))
+            if not known:
+                return
+        visit = self._endings.end(trip, Outcome.DUPLICATE, None, response=response)
+        lead_to(visit, trip, normal).duplicate_of = normal.url
+        raise Ended(visit)
+
+    async def _enter(self, trip: Trip) -> None:
+        """Wait for the target host's gate; a hop is a request like any other."""
+        equipment = self._with
+        patience = equipment.clock.boot() + MAX_HOP_WAIT_MS / 1000
+        while True:
+            wait_ms = await equipment.frontier.enter(trip.lease, trip.host, MAX_HOP_WAIT_MS)
+            if not wait_ms:
+                return
+            if wait_ms > MAX_HOP_WAIT_MS or equipment.clock.boot() > patience:
+                raise Ended(self._leave_to_queue(trip))
+            await asyncio.sleep(wait_ms / 1000)
+
+    def _leave_to_queue(self, trip: Trip) -> Visit:
+        """End a visit whose redirect leads to a resting host: the target becomes a link."""
+        equipment = self._with
+        target = equipment.normaliser.absolute(trip.url)
+        held = self._endings.release_hops(trip)
+        visit = self._endings.end(trip, Outcome.DUPLICATE, None)
+        lead_to(visit, trip, target).duplicate_of = target.url
+        if trip.wider_scope:
+            visit.wider_scope = [trip.url]
+            equipment.widen(visit.wider_scope)
+        lease = trip.lease
+        if trip.is_page:
+            link = equipment.finder.make_link(target, lease.depth, lease.url)
+        else:
+            link = equipment.sitemaps.link(target, lease.depth, lease.url)
+        visit.links = [*trip.found, link, *held]
+        return visit

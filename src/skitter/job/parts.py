@@ -1,0 +1,229 @@
+"""The tables of a job file: what may be said in each, with its defaults."""
+
+import os
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Annotated, Final
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from skitter import __version__
+from skitter.errors import ConfigError
+from skitter.job.fields import (
+    ENV_PREFIX,
+    Agent,
+    DelayS,
+    HeaderName,
+    HeaderValue,
+    MediaTypes,
+    Pages,
+    Parameters,
+    PerHost,
+    Rate,
+    RunSeconds,
+    Size,
+    Suffixes,
+    TimeoutS,
+)
+from skitter.url.canonical import SESSION_PARAMS, TRACKING_PARAMS, CanonicalRules
+
+DEFAULT_AGENT: Final = f"Skitter/{__version__}"
+DEFAULT_TYPES: Final = ("text/html", "application/xhtml+xml", "text/plain")
+
+
+class Overflow(StrEnum):
+    """What happens to new links beyond ``limits.queue``."""
+
+    SPILL = "spill"
+    DROP = "drop"
+
+
+class Part(BaseModel):
+    """A table: strict, frozen, and without keys of its own making."""
+
+    model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
+
+
+class Limits(Part):
+    """How much the whole job may take."""
+
+    pages: Pages | None = Field(
+        default=None, description="Stop after this many pages; none = no limit."
+    )
+    time: RunSeconds | None = Field(
+        default=None, description="Stop a run after this many seconds; none = no limit."
+    )
+    bytes: Size | None = Field(
+        default=None, description="Stop after this many bytes of pages; none = no limit."
+    )
+    queue: Size = Field(
+        default=1_000_000, description="URLs waiting at most, before `overflow` decides."
+    )
+    overflow: Annotated[Overflow, Field(strict=False)] = Field(
+        default=Overflow.SPILL,
+        description="Beyond `queue`: keep new links on disk, or drop and count.",
+    )
+
+
+class Polite(Part):
+    """How gently hosts are asked."""
+
+    delay: DelayS = Field(default=1.0, description="Seconds between two requests to one host.")
+    per_host: PerHost = Field(default=1, description="Requests to one host at the same time.")
+    robots: bool = Field(
+        default=True, description="Obey robots.txt and robots directives in pages."
+    )
+    adaptive: bool = Field(
+        default=True, description="Slow down for hosts that answer slowly or fail."
+    )
+
+
+class Http(Part):
+    """How one page is asked for, and what is taken of it."""
+
+    agent: Agent = Field(
+        default=DEFAULT_AGENT, description="User-Agent; robots.txt rules follow it."
+    )
+    headers: dict[HeaderName, HeaderValue] = Field(
+        default_factory=dict,
+        description='Sent to the entries\' own domains; "env:NAME" is filled in late.',
+    )
+    types: MediaTypes = Field(
+        default=DEFAULT_TYPES, description="Media types to keep; empty takes any."
+    )
+    skip_suffixes: Suffixes | None = Field(
+        default=None,
+        description="Suffixes of links that are not asked for; none = the built-in list.",
+    )
+    timeout: TimeoutS = Field(default=60.0, description="Seconds for one whole request.")
+    connect_timeout: TimeoutS = Field(default=10.0, description="Seconds to connect.")
+    first_byte_timeout: TimeoutS = Field(
+        default=20.0, description="Seconds until the answer begins."
+    )
+    max_bytes: Size = Field(
+        default=32 * 1024 * 1024, description="Bytes of a body at most, packed and unpacked."
+    )
+    max_header_bytes: Size = Field(
+        default=64 * 1024, description="Bytes of response headers at most."
+    )
+    max_redirects: Annotated[int, Field(ge=0, le=100)] = Field(
+        default=10, description="Redirects followed from one URL."
+    )
+    tries: Annotated[int, Field(ge=1, le=100)] = Field(
+        default=4, description="Attempts at one URL before it is given up."
+    )
+
+    def resolved_headers(self, environ: Mapping[str, str] | None = None) -> dict[str, str]:
+        """Return the headers with every ``env:NAME`` filled in; never store or print the result."""
+        source = os.environ if environ is None else environ
+        return {name: _resolved(name, value, source) for name, value in self.headers.items()}
+
+
+class Traps(Part):
+    """When a site is taken to make up pages without end; see docs/traps.md."""
+
+    enabled: bool = Field(default=True, description="Cut links that lead into a trap.")
+
+
+class Compression(StrEnum):
+    """How the records of an archive are packed."""
+
+    GZIP = "gzip"
+    ZSTD = "zstd"
+    NONE = "none"
+
+
+class Archive(Part):
+    """The web archive: every response as it came, in WARC files."""
+
+    directory: str | None = Field(
+        default=None, description="Write WARC files here; none = no archive."
+    )
+    compression: Annotated[Compression, Field(strict=False)] = Field(
+        default=Compression.GZIP, description="How each record is packed."
+    )
+    max_file_bytes: Annotated[int, Field(ge=1_000_000)] = Field(
+        default=1_000_000_000, description="Begin another file beyond this size."
+    )
+
+
+class SeenKind(StrEnum):
+    """How known URLs are remembered."""
+
+    EXACT = "exact"
+    BLOOM = "bloom"
+
+
+class Seen(Part):
+    """How known URLs are remembered; see docs/bloom.md."""
+
+    kind: Annotated[SeenKind, Field(strict=False)] = Field(
+        default=SeenKind.EXACT,
+        description="`exact` on disk, or a `bloom` filter that takes a few bits a URL and holds"
+        " a few unseen ones for seen.",
+    )
+    expected: Size = Field(
+        default=10_000_000, description="URLs the Bloom filter is made for."
+    )
+    rate: Rate = Field(
+        default=0.0001, description="Share of unseen URLs taken for seen, at that number."
+    )
+    groups: Annotated[int, Field(ge=1, le=8)] = Field(
+        default=2, description="Groups of hash functions; a URL is seen when every group says so."
+    )
+
+
+class OutputKind(StrEnum):
+    """Where records go, by the file's ending."""
+
+    JSONL = "jsonl"
+    CSV = "csv"
+    PARQUET = "parquet"
+    SQLITE = "sqlite"
+
+
+class Output(Part):
+    """One file for the records."""
+
+    type: Annotated[OutputKind, Field(strict=False)] = Field(description="What kind of file.")
+    path: str = Field(min_length=1, description="Where; its ending is that of the type.")
+
+    @model_validator(mode="after")
+    def _ending(self) -> "Output":
+        if not self.path.lower().endswith(f".{self.type.value}"):
+            raise ValueError(f"path {self.path!r}: wanted one that ends in .{self.type.value}")
+        return self
+
+
+class Urls(Part):
+    """Which spellings of a URL are one page; see ``skitter.url.canonical`` for the fixed rules."""
+
+    tracking: Parameters = Field(
+        default=TRACKING_PARAMS, description='Query parameters to ignore; "utm_*" is a prefix.'
+    )
+    session: Parameters = Field(
+        default=SESSION_PARAMS, description="Session parameters to ignore, in query or path."
+    )
+    sort_query: bool = Field(default=False, description="Ignore the order of query parameters.")
+    max_length: Size = Field(default=4096, description="Characters of the longest URL followed.")
+
+    def rules(self) -> CanonicalRules:
+        """Return them as the canonical form wants them."""
+        return CanonicalRules(
+            tracking=self.tracking,
+            session=self.session,
+            sort_query=self.sort_query,
+            max_length=self.max_length,
+        )
+
+
+def _resolved(name: str, value: str, environ: Mapping[str, str]) -> str:
+    if not value.startswith(ENV_PREFIX):
+        return value
+    variable = value.removeprefix(ENV_PREFIX)
+    found = environ.get(variable)
+    if found is None:
+        raise ConfigError(f"http.headers.{name}: environment variable {variable} is not set")
+    if any(ord(char) < 0x20 and char != "\t" for char in found):
+        raise ConfigError(f"http.headers.{name}: {variable} holds control characters")
+    return found

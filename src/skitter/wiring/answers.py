@@ -1,0 +1,89 @@
+"""Questions about a crawl's store and their answers, as lines of JSON."""
+
+import json
+from collections.abc import AsyncIterator, Mapping
+from pathlib import Path
+
+from skitter.crawl.explain import Explainer
+from skitter.crawl.linked import host_ranking, linked_mark, read_table
+from skitter.frontier.base import FrontierReader
+from skitter.pipeline.record import SITEMAP_CLASS
+from skitter.types import JobNumber
+
+Question = Mapping[str, object]
+
+ARCHIVE_MARKS = "archive:"
+_SITEMAP = f'"page_class":"{SITEMAP_CLASS}"'.encode()
+
+
+class Answers:
+    """Answers for one job, from an open store."""
+
+    def __init__(self, reader: FrontierReader, number: JobNumber, explainer: Explainer) -> None:
+        self._reader = reader
+        self._number = number
+        self._explainer = explainer
+
+    async def answer(self, question: Question) -> AsyncIterator[bytes]:
+        """Yield the lines of the answer; the last one of a list says that it is complete."""
+        match question:
+            case {"page": str(url)}:
+                yield _line(await self._page(url))
+            case {"records": _}:
+                async for line in self._records():
+                    yield line
+            case {"linked": int(most)}:
+                async for line in self._linked(most):
+                    yield line
+            case _:
+                yield _line({"error": "not a question this version knows"})
+
+    async def _page(self, url: str) -> dict[str, object]:
+        found = await self._explainer.explain(url)
+        record = found.get("record")
+        directory = await self._archive()
+        if directory is not None and isinstance(record, dict) and record.get("warc_file"):
+            found["archive"] = {
+                "file": str(directory / str(record["warc_file"])),
+                "offset": record["warc_offset"],
+            }
+        return found
+
+    async def _archive(self) -> Path | None:
+        for name in await self._reader.marks(ARCHIVE_MARKS):
+            return Path(name.removeprefix(ARCHIVE_MARKS))
+        return None
+
+    async def _records(self) -> AsyncIterator[bytes]:
+        after, count = b"", 0
+        while True:
+            notes, after = await self._reader.notes(self._number, after)
+            for note in notes:
+                # A quote inside a value is escaped, so this can only be the field itself.
+                if _SITEMAP not in note:
+                    count += 1
+                    yield note
+            if not after:
+                break
+        yield _line({"complete": count})
+
+    async def _linked(self, most: int) -> AsyncIterator[bytes]:
+        """Yield the most linked pages that were fetched, then the most linked hosts."""
+        table = read_table(await self._reader.mark(linked_mark(self._number)))
+        pages = 0
+        for page in table.pages:
+            if pages == most:
+                break
+            sighting = await self._reader.look(self._number, page.host, page.fp)
+            if sighting.note:
+                pages += 1
+                record = json.loads(sighting.note)
+                yield _line({"kind": "page", "url": record["url"], "links": page.links})
+        hosts = list(host_ranking(table).items())[:most]
+        for origin, links in hosts:
+            yield _line({"kind": "host", "url": f"{origin}/", "links": links})
+        yield _line({"complete": pages + len(hosts)})
+
+
+def _line(value: Mapping[str, object]) -> bytes:
+    return json.dumps(value, default=str, ensure_ascii=False).encode() + b"\n"

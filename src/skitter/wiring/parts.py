@@ -1,0 +1,89 @@
+"""The replaceable parts of a crawl, made from a job and the options of its process."""
+
+from pathlib import Path
+
+from skitter.clock import Clock
+from skitter.config import RunOptions
+from skitter.crawl.traps.guard import TrapGuard, TrapLimits
+from skitter.errors import ConfigError
+from skitter.fetch.base import FetchLimits
+from skitter.fetch.dns import Resolver
+from skitter.fetch.guard import AddressGuard
+from skitter.fetch.hosts import HostsTable
+from skitter.fetch.http import HttpFetcher, default_headers
+from skitter.frontier.model import SeenOptions
+from skitter.job.spec import Job
+from skitter.pipeline.base import Archive, Sink
+from skitter.pipeline.sinks import make_sink
+
+ARCHIVED_CODINGS = "gzip, deflate"
+"""Bodies are archived as they come, and the tools that read archives know these codings best."""
+
+
+def make_fetcher(job: Job, options: RunOptions) -> HttpFetcher:
+    """Return the fetcher of a job."""
+    http = job.http
+    limits = FetchLimits(
+        connect_s=min(http.connect_timeout, http.timeout),
+        first_byte_s=min(http.first_byte_timeout, http.timeout),
+        total_s=http.timeout,
+        header_bytes=http.max_header_bytes,
+        body_bytes=http.max_bytes,
+    )
+    hosts = _hosts_table(options.hosts)
+    guard = AddressGuard(allow_private=options.allow_private)
+    resolver = Resolver(guard, hosts=hosts)
+    headers = default_headers(http.agent)
+    if options.warc is not None:
+        headers["Accept-Encoding"] = ARCHIVED_CODINGS
+    return HttpFetcher(limits, resolver=resolver, headers=headers)
+
+
+def make_sinks(options: RunOptions) -> list[Sink]:
+    """Return a sink for each output file."""
+    return [
+        make_sink(path, durable=not options.fast, overwrite=options.fresh) for path in options.out
+    ]
+
+
+def make_archive(job: Job, options: RunOptions) -> Archive | None:
+    """Return the archive, if one is wanted."""
+    if options.warc is None:
+        return None
+    from skitter.pipeline.archive.writer import Archive as Warc  # noqa: PLC0415  for archives alone
+
+    return Warc(
+        options.warc,
+        job=job.id,
+        compression=job.archive.compression.value,
+        max_file_bytes=job.archive.max_file_bytes,
+        durable=not options.fast,
+        overwrite=options.fresh,
+    )
+
+
+def make_guard(job: Job, clock: Clock) -> TrapGuard | None:
+    """Return the trap guard, unless it is switched off."""
+    if not job.traps.enabled:
+        return None
+    return TrapGuard(TrapLimits(), now_ms=clock.now_ms)
+
+
+def seen_options(job: Job) -> SeenOptions:
+    """Return how the frontier remembers known URLs."""
+    seen = job.seen
+    return SeenOptions(
+        kind=seen.kind.value, expected=seen.expected, rate=seen.rate, groups=seen.groups
+    )
+
+
+def _hosts_table(path: Path | None) -> HostsTable | None:
+    if path is None:
+        return None
+    try:
+        text = path.read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(
+            f"--hosts {path}: cannot be read ({error}); wanted a hosts file"
+        ) from error
+    return HostsTable.parse(text, source=f"--hosts {path}")

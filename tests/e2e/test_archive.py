@@ -1,0 +1,180 @@
+"""A crawl with ``--warc``: read by other people's tools, and back by ``skitter page``."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from crawling import SKITTER, Run, summary
+from warcio.archiveiterator import ArchiveIterator
+
+from skitter.demo.child import DemoProcess
+from skitter.demo.model import Target
+
+pytestmark = pytest.mark.e2e
+
+TOOLS = Path(sys.executable).parent
+
+
+def skitter(*words: str) -> bytes:
+    ended = subprocess.run([str(SKITTER), *words], capture_output=True, timeout=60, check=False)
+    assert ended.returncode == 0, ended.stderr
+    return ended.stdout
+
+
+def served(demo: DemoProcess, url: str) -> bytes:
+    """Ask the demo web itself for a page."""
+    host, _, path = url.removeprefix("http://").partition("/")
+    request = urllib.request.Request(
+        f"http://127.0.0.1:{host.rpartition(':')[2]}/{path}", headers={"Host": host}
+    )
+    with urllib.request.urlopen(request, timeout=10) as answer:
+        body: bytes = answer.read()
+    return body
+
+
+@pytest.fixture(scope="module")
+def demo() -> Iterator[DemoProcess]:
+    with DemoProcess(pages=200) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def crawl(demo: DemoProcess, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """A finished crawl of the whole demo web, archived."""
+    place = tmp_path_factory.mktemp("archived")
+    run = site_run(place, demo, "www", "--scope", "domain", "--delay", "0", "--per-host", "8")
+    summary(run.finish("--timeout", "4"))
+    return run
+
+
+def targets(archive: Path, kind: str) -> Iterator[str]:
+    """Yield the URLs of an archive's records of one kind."""
+    for path in sorted(archive.glob("*.warc.gz")):
+        with path.open("rb") as stream:
+            for record in ArchiveIterator(stream):
+                if record.rec_type == kind:
+                    yield record.rec_headers["WARC-Target-URI"]
+
+
+def requests_in(archive: Path) -> Iterator[bytes]:
+    """Yield the requests of an archive."""
+    for path in sorted(archive.glob("*.warc.gz")):
+        with path.open("rb") as stream:
+            for record in ArchiveIterator(stream, no_record_parse=True):
+                if record.rec_type == "request":
+                    yield record.raw_stream.read()
+
+
+def site_run(place: Path, demo: DemoProcess, site: str, *flags: str) -> Run:
+    (place / "hosts").write_text(demo.hosts)
+    reach = ["--hosts", str(place / "hosts"), "--allow-private", "--warc", str(place / "arc")]
+    return Run(place, [demo.web.url(Target(site, "/"))], [*reach, *flags])
+
+
+@pytest.mark.parametrize("tool", ["warcio", "fastwarc"])
+def test_other_tools_find_no_fault_in_the_archive(crawl: Run, tool: str) -> None:
+    files = sorted((crawl.directory / "arc").glob("*.warc.gz"))
+    assert files
+    command = [str(TOOLS / tool), "check", *map(str, files)]
+    checked = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+
+
+def test_every_response_of_the_crawl_is_in_the_archive_once(crawl: Run) -> None:
+    arc = crawl.directory / "arc"
+    responses = {*targets(arc, "response"), *targets(arc, "revisit")}
+    answered = {
+        r["final_url"] for r in crawl.records() if r["warc_file"] and r["outcome"] != "duplicate"
+    }
+    assert answered <= responses
+    assert any(url.endswith("/robots.txt") for url in responses)
+    assert responses == set(targets(arc, "request"))
+
+
+def test_pages_with_the_same_body_become_revisits(crawl: Run) -> None:
+    twins = [r for r in crawl.records() if r["outcome"] == "ok" and r["duplicate_of"]]
+    assert twins
+    revisits = set(targets(crawl.directory / "arc", "revisit"))
+    assert {twin["final_url"] for twin in twins} & revisits
+    twin = next(twin for twin in twins if twin["final_url"] in revisits)
+    body = skitter("page", twin["url"], "--data", str(crawl.data), "--body")
+    assert body == skitter("page", twin["duplicate_of"], "--data", str(crawl.data), "--body")
+    assert len(body) == twin["bytes"]
+
+
+def test_a_page_reads_back_as_it_was_served(crawl: Run, demo: DemoProcess) -> None:
+    pages = [
+        r for r in crawl.records() if r["outcome"] == "ok" and r["bytes"] and not r["redirects"]
+    ]
+    for record in pages[:5]:
+        body = skitter("page", record["url"], "--data", str(crawl.data), "--body")
+        assert body == served(demo, record["url"])
+    head = skitter("page", pages[0]["url"], "--data", str(crawl.data), "--headers")
+    assert head.startswith(b"HTTP/1.1 200")
+    assert head.endswith(b"\r\n\r\n")
+
+
+def test_a_page_that_was_never_answered_says_so(crawl: Run) -> None:
+    refused = next(r for r in crawl.records() if r["outcome"] == "refused")
+    command = [str(SKITTER), "page", refused["url"], "--data", str(crawl.data), "--body"]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert ended.returncode == 2
+    assert "brought no response" in ended.stderr
+
+
+def test_bodies_can_be_read_while_the_crawl_runs(tmp_path: Path, demo: DemoProcess) -> None:
+    run = site_run(tmp_path, demo, "docs", "--delay", "0.2")
+    process = run.start()
+    try:
+        deadline = time.monotonic() + 30
+        while not (run.out.exists() and run.out.stat().st_size):
+            assert process.poll() is None
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        first = json.loads(run.out.read_bytes().splitlines()[0])
+        body = skitter("page", first["url"], "--data", str(run.data), "--body")
+        assert process.poll() is None, "the crawl ended too early to show anything"
+        assert len(body) == first["bytes"]
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=30)
+
+
+def test_the_records_can_be_got_from_the_archive_alone(crawl: Run, tmp_path: Path) -> None:
+    out = tmp_path / "again.jsonl"
+    skitter("job", "export", "--warc", str(crawl.directory / "arc"), "--out", str(out))
+    again = {r["url"]: r for r in map(json.loads, out.read_bytes().splitlines())}
+    held = [r for r in crawl.records() if r["warc_file"]]
+    assert held
+    for record in held:
+        found = again[record["url"]]
+        assert (found["title"], found["status"]) == (record["title"], record["status"])
+
+
+def test_secrets_in_headers_are_not_archived(
+    tmp_path: Path, demo: DemoProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DOCS_COOKIE", "session=verysecret")
+    job = tmp_path / "job.toml"
+    entry = demo.web.url(Target("docs", "/"))
+    job.write_text(
+        f'id = "docs"\nentries = ["{entry}"]\n[limits]\npages = 3\n[polite]\ndelay = 0.0\n'
+        '[http]\nheaders = {Cookie = "env:DOCS_COOKIE", X-Desk = "ports"}\n'
+    )
+    (tmp_path / "hosts").write_text(demo.hosts)
+    run = Run(
+        tmp_path,
+        ["--job", str(job)],
+        ["--hosts", str(tmp_path / "hosts"), "--allow-private", "--warc", str(tmp_path / "arc")],
+    )
+    summary(run.finish())
+    requests = list(requests_in(tmp_path / "arc"))
+    assert any(b"X-Desk: ports" in request for request in requests)
+    assert any(b"Cookie: (not archived)" in request for request in requests)
+    assert not any(b"verysecret" in request for request in requests)
