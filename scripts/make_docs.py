@@ -1,4 +1,4 @@
-"""Writes the reference pages from the code: docs/cli.md and docs/job-file.md.
+"""Writes the reference pages from the code: docs/cli.md, docs/job-file.md and docs/outputs.md.
 
 ``make docs`` runs it. With ``--check`` it writes nothing and fails when a page is out of date.
 """
@@ -24,6 +24,7 @@ from skitter.cli.report import (
 )
 from skitter.config import LOCAL_FILE, Settings, default_of, env_name, flag_name
 from skitter.job.spec import Job, Kind
+from skitter.pipeline.columns import output_docs
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 MADE = "<!-- Made by `make docs` from the code; edit the code instead. -->"
@@ -43,7 +44,12 @@ Schema = Mapping[str, Any]
 """A JSON schema, or a part of one."""
 
 _SHOWN_ITEMS = 6
-_PLURALS = {"string": "strings", "integer": "whole numbers", "number": "numbers"}
+_PLURALS = {
+    "string": "strings",
+    "integer": "whole numbers",
+    "number": "numbers",
+    "object": "tables",
+}
 _TYPES = {
     "string": "string",
     "integer": "whole number",
@@ -74,7 +80,12 @@ def main(arguments: Sequence[str]) -> int:
 
 def pages() -> dict[str, str]:
     """Return every generated page by its name under docs/."""
-    return {"cli.md": cli_page(), "job-file.md": job_page()}
+    return {"cli.md": cli_page(), "job-file.md": job_page(), "outputs.md": outputs_page()}
+
+
+def outputs_page() -> str:
+    """Return the reference of the record's fields, in every format."""
+    return output_docs().replace("\n\n", f"\n\n{MADE}\n\n", 1)
 
 
 def cli_page() -> str:
@@ -176,13 +187,15 @@ def job_page() -> str:
     for key, field in schema["properties"].items():
         part = _resolved(schema, field)
         if "properties" in part:
-            tables[key] = part
+            tables[f"[{key}]"] = part
         else:
+            if "$ref" in part.get("items", {}):
+                tables[f"[[{key}]]"] = _resolved(schema, part["items"])
             rows.append(_key(schema, key, field))
     lines += _table(("key", "value", "default", "meaning"), rows)
     for name, part in tables.items():
         rows = [_key(schema, key, field) for key, field in part["properties"].items()]
-        lines += ["", f"## `[{name}]`", "", _plain(part["description"]), ""]
+        lines += ["", f"## `{name}`", "", _plain(part["description"]), ""]
         lines += _table(("key", "value", "default", "meaning"), rows)
         lines += _long_lists(part)
     return _page([*lines, "", "## Example", "", "```toml", *EXAMPLE.strip().splitlines(), "```"])
@@ -226,7 +239,7 @@ def _value(key: str, part: Schema) -> str:
     if "enum" in part:
         return _listed(part["enum"])
     if part["type"] == "array":
-        return f"list of {_PLURALS[part['items']['type']]}"
+        return f"list of {_PLURALS[part['items'].get('type', 'object')]}"
     unit = next((unit for end, unit in _UNITS.items() if key.endswith(end)), "")
     return f"{_TYPES[part['type']]}{unit}{_range(part)}"
 
@@ -279,6 +292,7 @@ def _page(lines: Sequence[str]) -> str:
 
 _SPECIAL = {
     "id": "made from the entries",
+    "order": "`best` with keywords, else `bfs`",
     "scope": ", ".join(f"`{Job(kind=kind).scope}` for `{kind}`" for kind in Kind),
 }
 """Defaults that follow from other keys, by key."""
@@ -299,6 +313,17 @@ delay = 0.5
 
 [http]
 headers = {Cookie = "env:HARBOUR_COOKIE"}
+
+[archive]
+directory = "harbour-warc"
+
+[[sinks]]
+type = "jsonl"
+path = "harbour.jsonl"
+
+[[sinks]]
+type = "parquet"
+path = "harbour.parquet"
 """
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from typing import Any
 import duckdb
 import pytest
 from crawling import Run, demo_run, summary
-from fastwarc.warc import ArchiveIterator, WarcRecordType
+from warcio.archiveiterator import ArchiveIterator
 
 from skitter.demo.child import DemoProcess
 from skitter.demo.truth import Plan, ground_truth
@@ -78,11 +78,12 @@ def archived(directory: Path) -> Iterator[dict[str, Any]]:
     """Yield the page records that the archive's metadata holds."""
     for path in sorted(directory.glob("*.warc.gz")):
         with path.open("rb") as stream:
-            for record in ArchiveIterator(stream, record_types=WarcRecordType.metadata):
-                for line in record.reader.read().splitlines():
-                    name, _, value = line.partition(b": ")
-                    if name == b"skitter-record":
-                        yield json.loads(value)
+            for record in ArchiveIterator(stream):
+                if record.rec_type == "metadata":
+                    for line in record.content_stream().read().splitlines():
+                        name, _, value = line.partition(b": ")
+                        if name == b"skitter-record":
+                            yield json.loads(value)
 
 
 @pytest.mark.timeout(600)

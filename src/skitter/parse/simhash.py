@@ -24,6 +24,9 @@ NEAR_BITS = 3
 _MASK = (1 << 64) - 1
 _WITHOUT = [bytes(n for n in range(256) if not n >> bit & 1) for bit in range(8)]
 _CACHED_WORDS = 30_000
+_CACHED_LINES = 8_000
+_CACHED_CHARS = 200
+_SAMPLE = 96
 _TEXTS = XPath("//body//text()")
 _CODE = XPath("//body//script/text()|//body//style/text()|//body//template//text()")
 _URL_WORD = re.compile(r"[^\W\d_]{2,}")
@@ -77,7 +80,21 @@ def _number(word: str) -> int:
     return xxh3_64_intdigest(bare.encode("utf-8", "surrogatepass"))
 
 
+_Line = tuple[list[int], list[tuple[int, int]]]
+
+
+class _Lines(dict[str, _Line]):
+    """What was read of lines that pages of a site have in common; bounded."""
+
+    def __missing__(self, line: str) -> _Line:
+        if len(self) >= _CACHED_LINES:
+            self.clear()
+        read = self[line] = _read(line)
+        return read
+
+
 _words = _Words()
+_lines = _Lines()
 
 
 def page_sketch(document: Document, url: str) -> Sketch:
@@ -92,32 +109,48 @@ def page_sketch(document: Document, url: str) -> Sketch:
 
 def sketch_of(lines: Iterable[str], url: str) -> Sketch:
     """Return the sketch of ``lines``, found at ``url``."""
-    number = _words.__getitem__
-    own = frozenset(number(word) for word in _URL_WORD.findall(unquote(url).lower()))
+    own = frozenset(map(_words.__getitem__, _URL_WORD.findall(unquote(url).lower())))
     parts: dict[int, int] = {}
     left = MAX_CHARS
     for line in lines:
-        text = line[:left].lower()
-        if "/" in text:
-            # A page that names its own path names words of it.
-            text = _URL_MARKS.sub(" ", text)
-        numbers = [*map(number, text.split())]
-        if 0 in numbers or not own.isdisjoint(numbers):
+        numbers, found = _lines[line] if len(line) <= _CACHED_CHARS else _read(line[:left])
+        if own.isdisjoint(numbers):
+            parts.update(found)
+        else:
             # Before the parts are made, or a word that is left out would shift them all.
-            numbers = [n for n in numbers if n and n not in own]
-        for start in range(0, len(numbers), PART_WORDS):
-            part = numbers[start : start + PART_WORDS]
-            parts[sum(part) & _MASK] = len(part)
+            parts.update(_parts([n for n in numbers if n not in own]))
         left -= len(line)
         if left <= 0:
             break
     return Sketch(_simhash(parts), parts)
 
 
+def _read(line: str) -> "_Line":
+    """Return the words of ``line`` that say something, and its parts."""
+    text = line.lower()
+    if "/" in text:
+        # A page that names its own path names words of it.
+        text = _URL_MARKS.sub(" ", text)
+    numbers = [n for n in map(_words.__getitem__, text.split()) if n]
+    return numbers, _parts(numbers)
+
+
+def _parts(numbers: list[int]) -> list[tuple[int, int]]:
+    if not numbers:
+        return []
+    if len(numbers) <= PART_WORDS:
+        return [(sum(numbers) & _MASK, len(numbers))]
+    cuts = range(0, len(numbers), PART_WORDS)
+    parts = (numbers[cut : cut + PART_WORDS] for cut in cuts)
+    return [(sum(part) & _MASK, len(part)) for part in parts]
+
+
 def _simhash(parts: dict[int, int]) -> int:
-    """Return the bits that most of ``parts`` have."""
-    half = len(parts) / 2
-    row = array("Q", map(_mixed, parts)).tobytes()
+    """Return the bits that most of ``parts`` have; of many parts, a sample that texts share."""
+    sample = sorted(map(_mixed, parts))[:_SAMPLE]
+    half = len(sample) / 2
+    # Mixed once more: the sample is of the smallest, whose first bits are all alike.
+    row = array("Q", map(_mixed, sample)).tobytes()
     bits = 0
     for place in range(8):
         column = row[place::8]
@@ -129,8 +162,10 @@ def _simhash(parts: dict[int, int]) -> int:
 
 
 def _mixed(part: int) -> int:
-    # A sum of good hashes is one already; the product spreads parts that differ by one word.
-    return part * 0x9E3779B97F4A7C15 & _MASK
+    """Return ``part`` with its bits spread: a product, and its halves over each other."""
+    part ^= part >> 32
+    part = part * 0x9E3779B97F4A7C15 & _MASK
+    return part ^ part >> 29
 
 
 def page_simhash(document: Document, url: str) -> int:

@@ -13,7 +13,7 @@ def answer(question: dict[str, object]) -> dict[str, object]:
     content_type = question.get("content_type")
     if not isinstance(content_type, str | None):
         raise ConfigError(f"content_type: {content_type!r}; wanted a string or null")
-    return {"encoding": sniff_encoding(_body(question), content_type)}
+    return {"encoding": sniff_encoding(read_body(question), content_type)}
 
 
 def read_path(value: object) -> bytes:
@@ -26,7 +26,8 @@ def read_path(value: object) -> bytes:
         raise ConfigError(f"path: {value!r}; wanted a readable file ({exc})") from exc
 
 
-def _body(question: dict[str, object]) -> bytes:
+def read_body(question: dict[str, object]) -> bytes:
+    """Return the bytes a question gives as ``b64`` or names by ``path``."""
     text = question.get("b64")
     if text is None:
         if question.get("path") is None:

@@ -27,9 +27,8 @@ def is_wanted(host: Host, shape: Shape, depth: int, other: Shape | None) -> bool
     pages = family.pages
     if _is_deep(host, shape, family, depth, other):
         return pages % (1 + pages // _EVERY) == 0
-    rest = pages & (pages - 1)
-    # 1, 2, 3, 4, 6, 8, 12, 16 …
-    return rest == 0 or (pages % 3 == 0 and rest == pages // 3 * 2)
+    # The second, third, fifth, 17th, 65th …
+    return pages <= 2 or (pages & (pages - 1) == 0 and pages.bit_length() % 2 == 1)
 
 
 def _is_suspect(host: Host, shape: Shape, family: Family) -> bool:

@@ -60,12 +60,13 @@ def ordinary(path: str, extra: list[str]) -> Answer | None:
         pager = [f"?page={number + 1}"] if number < last else []
         titles = "\n".join(words(("title", n), 4) for n in shown)
         return NAV_TEXT + titles, [*NAV, *(f"/articles/{n}" for n in shown), *pager]
-    name = name.removeprefix("/articles/")
-    if number.isdigit() and int(number) < ARTICLES and not query and str(int(number)) == number:
-        title = words(("title", int(number)), 4)
-        others = [f"/articles/{random.Random(number).randrange(ARTICLES)}" for _ in range(3)]
-        return f"{NAV_TEXT}{title}\n{words(number, 80)}", [*NAV, *others]
-    return None
+    last_name = name.removeprefix("/articles/")
+    number = int(last_name) if last_name.isdigit() else ARTICLES
+    if number >= ARTICLES or path != f"/articles/{number}":
+        return None
+    title, draw = words(("title", number), 4), random.Random(number)
+    others = [f"/articles/{draw.randrange(ARTICLES)}" for _ in range(3)]
+    return f"{NAV_TEXT}{title}\n{words(number, 80)}", [*NAV, *others]
 
 
 def real_paths() -> set[str]:

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from rocksdict import WriteBatch
 
-from skitter.errors import DataDirError, StoreUnavailable
+from skitter.errors import DataDirError, FrontierError
 from skitter.frontier.embedded.change import Change
 from skitter.frontier.embedded.layout import ENDED, MAYBE, u64
 from skitter.frontier.embedded.rocks import Rocks
@@ -221,7 +221,7 @@ class BloomSeen:
                 await self._settle()
             if self._progress.synced < self._progress.patched:
                 await asyncio.to_thread(self._sync_file)
-        except StoreUnavailable as error:
+        except FrontierError as error:
             log.info("the Bloom filter is left to the next opening: %s", error)
         finally:
             self._let_go()
