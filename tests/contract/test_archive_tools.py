@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from archiving import AT_MS, BIN, capture, check_with_tools, every_kind, run_tool, warcs_in
-from warcio.archiveiterator import ArchiveIterator  # type: ignore[import-untyped]
+from warcio.archiveiterator import ArchiveIterator
 
 from skitter.pipeline.archive.model import Capture
 from skitter.pipeline.archive.names import Compression

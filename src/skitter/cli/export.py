@@ -1,7 +1,6 @@
 """Records and seeds of a crawl, written to a file or to standard output."""
 
 import json
-import os
 import sys
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -132,7 +131,7 @@ def _write_whole(path: Path, text: str) -> None:
     temporary = path.with_name(f".{path.name}.part")
     try:
         temporary.write_text(text, encoding="utf-8")
-        os.replace(temporary, path)
+        temporary.replace(path)
     except OSError as error:
         temporary.unlink(missing_ok=True)
         raise SinkError(f"--out {path}: cannot be written ({error.strerror})") from error

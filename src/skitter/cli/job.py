@@ -18,7 +18,7 @@ EXPORT_EXAMPLES = examples(
 
 
 @app.command("export", epilog=EXPORT_EXAMPLES)
-def export(
+def export(  # noqa: PLR0913, PLR0917  one parameter a flag
     job: Annotated[
         str | None, typer.Argument(metavar="ID", help="The job; left out = the only one here.")
     ] = None,

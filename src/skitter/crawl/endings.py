@@ -54,9 +54,7 @@ class Endings:
 
     def later(self, trip: Trip, result: Result, at_ms: int | None, reason: str) -> Visit:
         """Leave the URL for another time; what was held back for its target goes on its way."""
-        visit = Visit(
-            lease=trip.lease, result=result, at_ms=at_ms, reason=reason, kept=trip.kept
-        )
+        visit = Visit(lease=trip.lease, result=result, at_ms=at_ms, reason=reason, kept=trip.kept)
         visit.links = [*trip.found, *self.release_hops(trip)]
         return visit
 

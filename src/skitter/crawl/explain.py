@@ -1,5 +1,7 @@
 """Everything known of one URL, and why: the answer to "why was this URL not fetched?"."""
 
+from dataclasses import dataclass
+
 import msgspec
 
 from skitter.crawl.judge import Judge
@@ -22,42 +24,32 @@ _STATE_WORDS = {
 }
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Explainer:
     """Answers questions about the URLs of one job."""
 
-    def __init__(
-        self,
-        job: Job,
-        number: JobNumber,
-        *,
-        reader: FrontierReader,
-        judge: Judge,
-        normaliser: Normaliser,
-        manners: Manners,
-        guard: TrapGuard | None = None,
-    ) -> None:
-        self._job = job
-        self._number = number
-        self._reader = reader
-        self._judge = judge
-        self._normaliser = normaliser
-        self._manners = manners
-        self._guard = guard
+    job: Job
+    number: JobNumber
+    reader: FrontierReader
+    judge: Judge
+    normaliser: Normaliser
+    manners: Manners
+    guard: TrapGuard | None = None
 
     async def explain(self, url: str) -> dict[str, object]:
         """Return facts and reasons about ``url``, ready for JSON."""
         try:
-            normal = self._normaliser.absolute(url)
+            normal = self.normaliser.absolute(url)
         except UrlError as error:
             return {"url": url, "state": "unknown", "why": str(error)}
-        sighting = await self._reader.look(self._number, normal.host, normal.fp)
+        sighting = await self.reader.look(self.number, normal.host, normal.fp)
         if sighting.state is UrlState.UNKNOWN:
-            listing = self._normaliser.as_sitemap(normal)
-            as_sitemap = await self._reader.look(self._number, listing.host, listing.fp)
+            listing = self.normaliser.as_sitemap(normal)
+            as_sitemap = await self.reader.look(self.number, listing.host, listing.fp)
             sighting = sighting if as_sitemap.state is UrlState.UNKNOWN else as_sitemap
         found: dict[str, object] = {
             "url": normal.url,
-            "job": self._job.id,
+            "job": self.job.id,
             "state": sighting.state.value,
             "why": "",
             "canonical_form": normal.canonical,
@@ -86,14 +78,14 @@ class Explainer:
         return words
 
     async def _why_unknown(self, url: str) -> str:
-        normal = self._normaliser.absolute(url)
-        decision = self._judge.explain(normal.url, normal.host)
+        normal = self.normaliser.absolute(url)
+        decision = self.judge.explain(normal.url, normal.host)
         if not decision.allowed:
             return f"never queued: {decision.sentence}"
-        trap = self._guard.explain(normal.url) if self._guard is not None else None
+        trap = self.guard.explain(normal.url) if self.guard is not None else None
         if trap is not None:
             return f"never queued: {trap}"
-        robots = await self._manners.robots_known(normal.url)
+        robots = await self.manners.robots_known(normal.url)
         if robots is not None and not robots.decide(normal.url).allowed:
             return f"not met yet; {robots.judge(normal.url).sentence}"
         return "no fetched page links to it, or only with rel=nofollow or too deep"

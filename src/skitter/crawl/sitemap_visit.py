@@ -83,9 +83,7 @@ class SitemapVisitor:
         listing = _Listing(trip.url)
         offering = asyncio.create_task(self._offer(trip, listing))
         try:
-            response = await self._traveller.fetch(
-                trip, stream=listing.feed, limits=self._limits
-            )
+            response = await self._traveller.fetch(trip, stream=listing.feed, limits=self._limits)
         finally:
             listing.finish()
             await offering

@@ -162,9 +162,7 @@ class Seen(Part):
         description="`exact` on disk, or a `bloom` filter that takes a few bits a URL and holds"
         " a few unseen ones for seen.",
     )
-    expected: Size = Field(
-        default=10_000_000, description="URLs the Bloom filter is made for."
-    )
+    expected: Size = Field(default=10_000_000, description="URLs the Bloom filter is made for.")
     rate: Rate = Field(
         default=0.0001, description="Share of unseen URLs taken for seen, at that number."
     )

@@ -8,7 +8,7 @@ much of a page is new, whatever its order; the simhash over them how far two pag
 
 import re
 from array import array
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple, cast
 from urllib.parse import unquote
 
@@ -18,6 +18,7 @@ from xxhash import xxh3_64_intdigest
 PART_WORDS = 8
 MAX_CHARS = 24_000
 """Text beyond this is not read."""
+MAX_HREFS = 200
 NEAR_BITS = 3
 """Simhashes this many bits apart are of nearly the same text."""
 
@@ -28,6 +29,7 @@ _CACHED_LINES = 8_000
 _CACHED_CHARS = 200
 _SAMPLE = 96
 _TEXTS = XPath("//body//text()")
+_HREFS = XPath("//a/@href")
 _CODE = XPath("//body//script/text()|//body//style/text()|//body//template//text()")
 _URL_WORD = re.compile(r"[^\W\d_]{2,}")
 _URL_MARKS = re.compile(r"[/?&=_.:%-]")
@@ -56,6 +58,8 @@ class Sketch(NamedTuple):
     """64 bits; 0 for a page without words."""
     parts: dict[int, int]
     """The parts of the text and how many words each has."""
+    hrefs: Sequence[str] = ()
+    """The first links of the page, as written."""
 
 
 class _Words(dict[str, int]):
@@ -104,11 +108,11 @@ def page_sketch(document: Document, url: str) -> Sketch:
     if code:
         hidden = set(code)
         texts = [text for text in texts if text not in hidden]
-    return sketch_of(texts, url)
+    return sketch_of(texts, url, cast("list[str]", _HREFS(document)))
 
 
-def sketch_of(lines: Iterable[str], url: str) -> Sketch:
-    """Return the sketch of ``lines``, found at ``url``."""
+def sketch_of(lines: Iterable[str], url: str, hrefs: Sequence[str] = ()) -> Sketch:
+    """Return the sketch of ``lines`` and links, found at ``url``."""
     own = frozenset(map(_words.__getitem__, _URL_WORD.findall(unquote(url).lower())))
     parts: dict[int, int] = {}
     left = MAX_CHARS
@@ -122,7 +126,7 @@ def sketch_of(lines: Iterable[str], url: str) -> Sketch:
         left -= len(line)
         if left <= 0:
             break
-    return Sketch(_simhash(parts), parts)
+    return Sketch(_simhash(parts), parts, hrefs[:MAX_HREFS])
 
 
 def _read(line: str) -> "_Line":
@@ -147,10 +151,9 @@ def _parts(numbers: list[int]) -> list[tuple[int, int]]:
 
 def _simhash(parts: dict[int, int]) -> int:
     """Return the bits that most of ``parts`` have; of many parts, a sample that texts share."""
-    sample = sorted(map(_mixed, parts))[:_SAMPLE]
+    sample = sorted(parts)[:_SAMPLE]
     half = len(sample) / 2
-    # Mixed once more: the sample is of the smallest, whose first bits are all alike.
-    row = array("Q", map(_mixed, sample)).tobytes()
+    row = array("Q", sample).tobytes()
     bits = 0
     for place in range(8):
         column = row[place::8]
@@ -159,13 +162,6 @@ def _simhash(parts: dict[int, int]) -> int:
             if len(column.translate(None, without)) > half:
                 bits |= 1 << 8 * place + bit
     return bits
-
-
-def _mixed(part: int) -> int:
-    """Return ``part`` with its bits spread: a product, and its halves over each other."""
-    part ^= part >> 32
-    part = part * 0x9E3779B97F4A7C15 & _MASK
-    return part ^ part >> 29
 
 
 def page_simhash(document: Document, url: str) -> int:

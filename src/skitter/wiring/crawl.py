@@ -102,8 +102,8 @@ class _Assembly:
             lease_ms=LOCAL_LEASE_MS,
         )
         self.explainer = Explainer(
-            job,
-            number,
+            job=job,
+            number=number,
             reader=frontier,
             judge=judge,
             normaliser=normaliser,
@@ -234,9 +234,7 @@ async def open_crawl(
         data = DataDir(options.data)
         data.acquire(fresh=options.fresh)
         stack.callback(data.release)
-        frontier = EmbeddedFrontier(
-            data.frontier, durable=not options.fast, seen=seen_options(job)
-        )
+        frontier = EmbeddedFrontier(data.frontier, durable=not options.fast, seen=seen_options(job))
         await frontier.open()
         stack.push_async_callback(frontier.close)
         number = await _enter_job(frontier, job, options.data)

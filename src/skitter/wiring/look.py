@@ -141,8 +141,8 @@ async def _explainer(
         stored = await frontier.marks(traps)
         guard.restore({name[len(traps) :]: value for name, value in stored.items()})
     return Explainer(
-        job,
-        number,
+        job=job,
+        number=number,
         reader=frontier,
         judge=Judge(job, scope),
         normaliser=normaliser,

@@ -35,8 +35,8 @@ async def rig(tmp_path: Path, web: Web) -> AsyncIterator[CrawlRig]:
 
 async def why(rig: CrawlRig, url: str) -> dict[str, Any]:
     explainer = Explainer(
-        rig.job,
-        rig.number,
+        job=rig.job,
+        number=rig.number,
         reader=rig.frontier,
         judge=rig.judge,
         normaliser=rig.normaliser,

@@ -57,7 +57,10 @@ def test_toml_and_json_say_the_same(tmp_path: Path) -> None:
         ("dept = 2", 'dept: unknown key; did you mean "depth"?'),
         ("pages = 2", 'pages: unknown key; did you mean "limits.pages"?'),
         ("[polite]\nper-host = 2", 'polite.per-host: unknown key; did you mean "per_host"?'),
-        ("[limits]\nzzz = 2", "limits.zzz: unknown key; wanted one of pages, time, bytes, queue, overflow"),
+        (
+            "[limits]\nzzz = 2",
+            "limits.zzz: unknown key; wanted one of pages, time, bytes, queue, overflow",
+        ),
         ('refresh = "10m"', "refresh: not available yet"),
         ("[[links]]\nallow = []", "links: not available yet"),
         ('[polite]\nrate = "1/2s"', "polite.rate: not available yet"),

@@ -1,5 +1,7 @@
 """All hosts the guard knows, within bounds: what was not met for long is forgotten first."""
 
+from collections.abc import Iterable
+
 from skitter.crawl.traps.memory import MAX_FAMILIES, MAX_HOSTS, MAX_PARTS, Family, Host
 from skitter.crawl.traps.shape import Shape, shape_of
 from skitter.parse.simhash import Sketch
@@ -51,9 +53,9 @@ class Atlas:
                 continue
             self._forget(oldest)
 
-    def learn(self, host: Host, family: Family, sketch: Sketch) -> None:
-        """Remember what a page said."""
-        self._parts += host.learn(family, sketch)
+    def learn(self, host: Host, family: Family, sketch: Sketch, links: Iterable[str]) -> None:
+        """Remember what a page said and where it led."""
+        self._parts += host.learn(family, sketch, map(hash, links))
         if self._parts <= MAX_PARTS:
             return
         for other in [*self._hosts.values()]:

@@ -8,7 +8,7 @@ For one page the order of calls is: ``before``, ``wants_content``, ``page``, the
 each of its links.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from skitter.crawl.traps.atlas import Atlas
 from skitter.crawl.traps.limits import TrapLimits, too_far
@@ -29,6 +29,7 @@ from skitter.crawl.traps.store import (
 from skitter.crawl.traps.verdict import is_doubtful, is_inside, is_kin, is_own, objection
 from skitter.crawl.traps.visit import PageSeen, skeleton_key
 from skitter.parse.simhash import Sketch
+from skitter.url.parse import Base
 
 __all__ = ["Cut", "TrapGuard", "TrapLimits"]
 
@@ -115,10 +116,20 @@ class TrapGuard:
         at = self._open(url, depth, found_on)
         at.family.pages += 1
         if sketch is not None:
-            at.read(sketch, self._above(at, found_on))
+            self._read(at, found_on, sketch)
+
+    def _read(self, at: PageSeen, found_on: str, sketch: Sketch) -> None:
+        """Compare a page with those before it, then remember it."""
+        above = self._above(at, found_on)
+        at.read(sketch, above)
+        links = joined(at.url, sketch.hrefs)
+        if at.echo:
+            parent = at.host.families.get(at.family.parent)
+            told = at.family.parts | parent.parts if parent else at.family.parts
+            at.others = [url for url in links if hash(url) not in told]
             twin = at.shape.twin
             at.replay = bool(twin) and hash(twin) in self._known
-            self._atlas.learn(at.host, at.family, sketch)
+        self._atlas.learn(at.host, at.family, sketch, links)
 
     def explain(self, url: str) -> str | None:
         """Return why links to ``url`` are cut, if they are, in a sentence."""
@@ -275,6 +286,23 @@ class TrapGuard:
 
 def _origin(url: str) -> str:
     return url[: url.find("/", 8)]
+
+
+def joined(url: str, hrefs: Sequence[str]) -> list[str]:
+    """Return the links of a page as URLs; most are paths, which need no parsing."""
+    origin = _origin(url)
+    urls: list[str] = []
+    base: Base | None = None
+    for href in hrefs:
+        if href[:1] == "/" and href[:2] != "//":
+            urls.append(origin + href)
+        elif href.startswith(("http://", "https://")):
+            urls.append(href)
+        else:
+            base = base or Base(url)
+            if target := base.join(href):
+                urls.append(target)
+    return urls
 
 
 def _answers_for(shape: Shape, family: Family) -> str:

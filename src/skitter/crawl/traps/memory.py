@@ -6,7 +6,7 @@ pages bring forth: the thing that is cut. Pages of a host are read for their par
 """
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -20,7 +20,7 @@ MAX_FAMILIES = 50_000
 HOST_FAMILIES = 10_000
 HOST_ROWS = 500
 """Slots, places and mirrors of one host, each."""
-FAMILY_PARTS = 600
+FAMILY_PARTS = 1_000
 HOST_PARTS = 12_000
 MAX_PARTS = 300_000
 """Parts of text over all hosts."""
@@ -46,6 +46,8 @@ class Strain:
     """Pages that brought nothing though others link to them: so the site is."""
     thin: int = 0
     """Pages with hardly anything of their own that led on to more of the strain."""
+    lists: int = 0
+    """Pages that said nothing but led to known pages no other page of the strain led to."""
     led: int = 0
     """Pages that led elsewhere: to what was not known."""
     families: int = 1
@@ -96,6 +98,7 @@ class Family:
     depth: int
     pages: int = 0
     parts: set[int] = field(default_factory=set)
+    """What its pages said, and where they led."""
     recent: deque[int] = field(default_factory=lambda: deque(maxlen=RECENT))
 
 
@@ -141,11 +144,12 @@ class Host:
                 self.families.clear()
         self.families[family.template] = family
 
-    def learn(self, family: Family, sketch: Sketch) -> int:
-        """Remember the parts of a page; return how many more are kept."""
+    def learn(self, family: Family, sketch: Sketch, links: Iterable[int]) -> int:
+        """Remember the parts of a page and its links; return how many more are kept."""
         before = len(self.parts) + len(family.parts)
         if len(family.parts) < FAMILY_PARTS:
             family.parts.update(sketch.parts)
+            family.parts.update(links)
         if len(self.parts) < HOST_PARTS:
             self.parts.update(sketch.parts)
         family.recent.append(sketch.simhash)

@@ -2,7 +2,7 @@
 
 from skitter.crawl.traps.memory import Family, Host, Slot
 from skitter.crawl.traps.shape import Shape
-from skitter.crawl.traps.verdict import is_own
+from skitter.crawl.traps.verdict import is_doubtful, is_own
 
 _GENERATIONS = 4
 _ALIKE = 8
@@ -25,7 +25,9 @@ def is_wanted(host: Host, shape: Shape, depth: int, other: Shape | None) -> bool
     if _is_suspect(host, shape, family):
         return True
     pages = family.pages
-    if _is_deep(host, shape, family, depth, other):
+    own = other is not None and is_own(shape, family, other, host.families.get(other.template))
+    deep = depth - family.depth >= _GENERATIONS
+    if own and (deep or is_doubtful(host, shape, family, own=True)):
         return pages % (1 + pages // _EVERY) == 0
     # The second, third, fifth, 17th, 65th …
     return pages <= 2 or (pages & (pages - 1) == 0 and pages.bit_length() % 2 == 1)
@@ -46,10 +48,3 @@ def _is_open(mirror: Slot) -> bool:
 def _is_wanted_first(host: Host) -> bool:
     host.firsts += 1
     return host.firsts % (1 + host.firsts // _FIRSTS) == 0
-
-
-def _is_deep(host: Host, shape: Shape, family: Family, depth: int, other: Shape | None) -> bool:
-    """Tell whether a page was reached from its own kind, many links behind the first of them."""
-    if other is None or depth - family.depth < _GENERATIONS:
-        return False
-    return is_own(shape, family, other, host.families.get(other.template))

@@ -1,17 +1,18 @@
 """One page and what it brought: the evidence, and what follows from it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from xxhash import xxh3_64_intdigest
 
 from skitter.crawl.traps.limits import TrapLimits
 from skitter.crawl.traps.memory import OWN_SHARE, Family, Host, Slot, words_beyond
-from skitter.crawl.traps.shape import Shape, choices
+from skitter.crawl.traps.shape import Shape, choices, shape_of
 from skitter.crawl.traps.token import RETURN_NAMES
 from skitter.crawl.traps.verdict import (
     DEEP_SEGMENTS,
     DESCENT,
     is_inside,
+    is_kin,
     judge_mirror,
     judge_slot,
     judge_strain,
@@ -19,6 +20,10 @@ from skitter.crawl.traps.verdict import (
 from skitter.parse.simhash import Sketch, near
 
 THIN_WORDS = 12
+MAX_OTHERS = 20
+"""Links of a page that are looked at to see whether it is a list."""
+MAX_LISTS = 100
+"""Lists of a strain that are taken for such while they bring nothing that is not known."""
 _SKELETONS = 2_000
 
 
@@ -50,6 +55,8 @@ class PageSeen:
     """Whether it has hardly anything of its own."""
     repeat: bool = False
     """Whether it was seen before under another id."""
+    others: list[str] = field(default_factory=list)
+    """Its links that neither its family nor the one it came from had."""
     bred: int = 0
     """Links that are new and stay within the strain."""
     outside: int = 0
@@ -139,6 +146,9 @@ class PageSeen:
             # A kind of page that comes to an end by itself is no trap, however alike its pages.
             strain.alike += not self.outside
             return False
+        if self._is_list() and strain.lists < MAX_LISTS:
+            strain.lists += 1
+            return False
         generation = self.depth - strain.depth
         strain.generation = max(strain.generation, generation)
         if not self.kin and not self.replay and generation < DESCENT:
@@ -155,6 +165,14 @@ class PageSeen:
         if self.shape.segments >= DEEP_SEGMENTS:
             self.host.thin = self.host.thin + 1 if thin else 0
             self.host.watched = self.host.watched or thin
+
+    def _is_list(self) -> bool:
+        """Tell whether it leads to pages elsewhere that its family did not lead to before."""
+        return any(self._leads_out(shape_of(url)) for url in self.others[:MAX_OTHERS])
+
+    def _leads_out(self, shape: Shape) -> bool:
+        kin = is_kin(shape, self.shape) or is_inside(shape, self.shape)
+        return not kin and not shape.slot and not shape.folded
 
     def _is_combination(self) -> bool:
         """Tell whether the page is one of many that only combine values of parameters."""

@@ -64,10 +64,13 @@ def crawl(
             continue
         report.fetched.append(url.removeprefix(ROOT))
         assert len(report.fetched) <= limit, f"no end: {report.fetched[-5:]}"
-        text, hrefs = answer
+        text, links = answer
+        hrefs = [*links]
         lines = text.split("\n") if isinstance(text, str) else text
         sketch = (
-            sketch_of(lines, url) if guard.wants_content(url, depth, found_on=found_on) else None
+            sketch_of(lines, url, hrefs)
+            if guard.wants_content(url, depth, found_on=found_on)
+            else None
         )
         guard.page(url, depth=depth, found_on=found_on, sketch=sketch)
         for href in dict.fromkeys(hrefs):

@@ -139,11 +139,6 @@ class CountingBloom:
         """Write a patch."""
         self.array[patch.offsets] = patch.values
 
-    def filled(self) -> float:
-        """Return the share of counters above zero; walks over the whole array."""
-        pairs = (self.array | (self.array >> 1)) & 0x55
-        return float(np.bitwise_count(pairs).sum()) / (self.shape.groups * self.shape.counters)
-
     def _places(self, starts: U64) -> U64:
         """Return the counters of keys, numbered through the whole array: group, hash, key."""
         shape, words = self.shape, self._words
