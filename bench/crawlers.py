@@ -43,13 +43,21 @@ class Crawler:
     """The largest web it is given, where a larger one would take too long."""
 
 
-def _skitter(start: Start) -> list[str]:
+def _skitter(start: Start, *more: str) -> list[str]:
     limits = [f"--per-host={CONCURRENCY}", f"--concurrency={CONCURRENCY}", "--delay=0"]
     scope = "--scope=any" if start.many_hosts else "--scope=host"
     places = [f"--out={start.records}", f"--data={start.folder / 'data'}"]
     skitter = str(ROOT / ".venv" / "bin" / "skitter")
     said = ["--allow-private", "--quiet", "--json"]
-    return [skitter, "crawl", start.url, *limits, scope, *places, *said]
+    return [skitter, "crawl", start.url, *limits, scope, *places, *said, *more]
+
+
+def _with_warc(start: Start) -> list[str]:
+    return _skitter(start, f"--warc={start.folder / 'warc'}")
+
+
+def _without_traps(start: Start) -> list[str]:
+    return _skitter(start, "--no-traps")
 
 
 def _scrapy(start: Start) -> list[str]:
@@ -91,6 +99,20 @@ CRAWLERS = (
         name="skitter",
         note="durable frontier, fsync, JSONL records, robots",
         command=_skitter,
+        prepare=lambda: None,
+        keeps_records=True,
+    ),
+    Crawler(
+        name="skitter-warc",
+        note="the same with every response archived",
+        command=_with_warc,
+        prepare=lambda: None,
+        keeps_records=True,
+    ),
+    Crawler(
+        name="skitter-no-traps",
+        note="the same without the trap guard",
+        command=_without_traps,
         prepare=lambda: None,
         keeps_records=True,
     ),

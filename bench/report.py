@@ -88,6 +88,20 @@ def _cpu(runs: Sequence[Run], *, many: bool) -> float | None:
     return median(found) if found else None
 
 
+def _archived(runs: Sequence[Run]) -> float | None:
+    """Return the speed with an archive as a share of the speed without."""
+    times = ratio(runs, "skitter-warc", many=False)
+    return 1 / times if times else None
+
+
+def _guarded(runs: Sequence[Run]) -> float | None:
+    """Return the CPU time with the trap guard as a multiple of that without."""
+    ours = {run.round: run.cpu_ms_per_page for run in of(runs, "skitter", many=False)}
+    bare = {run.round: run.cpu_ms_per_page for run in of(runs, "skitter-no-traps", many=False)}
+    quotients = [ours[n] / bare[n] for n in ours.keys() & bare.keys() if bare[n]]
+    return median(quotients) if quotients else None
+
+
 def bars(runs: Sequence[Run]) -> list[Bar]:
     """Return every bar with what this comparison measured."""
     return [
@@ -97,6 +111,10 @@ def bars(runs: Sequence[Run]) -> list[Bar]:
             at_most=True),
         Bar(name="times Scrapy", value=ratio(runs, "scrapy", many=False), limit=8.0,
             at_most=False),
+        Bar(name="speed with WARC, share of without", value=_archived(runs), limit=0.70,
+            at_most=False),
+        Bar(name="CPU with trap guard, times without", value=_guarded(runs), limit=1.05,
+            at_most=True),
         Bar(name="times wget2", value=ratio(runs, "wget2", many=False), limit=0.8,
             at_most=False),
     ]  # fmt: skip
@@ -110,7 +128,7 @@ def faults(runs: Sequence[Run]) -> list[str]:
         if not run.finished:
             ended = "timed out" if run.cost.timed_out else f"exit code {run.cost.exit_code}"
             found.append(f"{where}: {ended}, {run.requests.pages} pages. {run.last_words}")
-        elif run.crawler == "skitter" and not run.exact:
+        elif run.crawler.startswith("skitter") and not run.exact:
             found.append(f"{where}: not exact: {run.requests} {run.records}")
     return found
 

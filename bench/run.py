@@ -146,7 +146,7 @@ def _records(crawler: Crawler, manifest: Manifest, start: Start) -> Records | No
 def _tell(console: Console, run: Run) -> None:
     state = "exact" if run.exact else "finished" if run.finished else "FAILED"
     console.print(
-        f"round {run.round} · {run.hosts:>3} host(s) · {run.crawler:<8}"
+        f"round {run.round} · {run.hosts:>3} host(s) · {run.crawler:<16}"
         f" {run.pages_per_s:8,.0f} pages/s {run.cpu_ms_per_page:7.2f} ms/page"
         f" {run.cost.peak_rss_mb:6,.0f} MB  {state}",
         highlight=False,

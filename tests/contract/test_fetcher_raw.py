@@ -212,3 +212,21 @@ async def test_a_compressed_stream_that_stops_is_told_as_an_early_close() -> Non
     packed = gzip.compress(b"<p>hello</p>" * 500)[:-20]
     response = await get(says(answer(packed, headers={"Content-Encoding": "gzip"})))
     assert (response.truncated, response.cut) == (True, "disconnect")
+
+
+@on_each_loop
+async def test_an_error_page_that_swells_is_cut_at_the_cap_and_says_so() -> None:
+    bomb = answer(gzip.compress(bytes(1_000_000)), "404 No", {"Content-Encoding": "gzip"})
+    response = await get(says(bomb), keep_raw=True)
+    assert (response.body, response.truncated, response.cut) == (bytes(10_000), True, "length")
+    assert response.raw is not None
+    assert (response.raw.response, response.raw.cut) == (bomb, "")
+
+
+@on_each_loop
+async def test_an_error_page_that_cannot_be_read_is_truncated_but_its_bytes_are_whole() -> None:
+    whole = answer(b"uryyb", "404 No", {"Content-Encoding": "rot13"})
+    response = await get(says(whole), keep_raw=True)
+    assert (response.body, response.truncated, response.cut) == (b"", True, "")
+    assert response.raw is not None
+    assert response.raw.response == whole

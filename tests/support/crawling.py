@@ -1,13 +1,20 @@
 """Runs the real command line against the demo web, for whole-crawl tests."""
 
+import io
 import json
+import signal
 import subprocess
 import sys
+import time
+from collections.abc import Callable
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+from skitter.cli.main import run as run_command
 from skitter.demo.child import DemoProcess
+from skitter.demo.model import Target
 
 SKITTER = Path(sys.executable).with_name("skitter")
 Record = dict[str, Any]
@@ -30,10 +37,11 @@ class Run:
         return self.directory / "state"
 
     def command(self, *more: str) -> list[str]:
+        return [*self._words(), "--quiet", "--json", *more]
+
+    def _words(self) -> list[str]:
         places = ["--out", str(self.out), "--data", str(self.data)]
-        return [
-            str(SKITTER), "crawl", *self.arguments, *places, *self.flags, "--quiet", "--json", *more
-        ]  # fmt: skip
+        return [str(SKITTER), "crawl", *self.arguments, *places, *self.flags]
 
     def start(self, *more: str) -> subprocess.Popen[str]:
         return subprocess.Popen(
@@ -44,6 +52,14 @@ class Run:
         return subprocess.run(
             self.command(*more), capture_output=True, text=True, timeout=timeout, check=False
         )
+
+    def told(self, *more: str) -> str:
+        """Crawl to the end and return the summary for people."""
+        done = subprocess.run(
+            [*self._words(), *more], capture_output=True, text=True, timeout=120, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
 
     def records(self) -> list[Record]:
         return [json.loads(line) for line in self.out.read_bytes().splitlines()]
@@ -62,3 +78,76 @@ def summary(finished: subprocess.CompletedProcess[str]) -> dict[str, Any]:
     assert finished.returncode == 0, finished.stderr
     last: dict[str, Any] = json.loads(finished.stdout.splitlines()[-1])
     return last
+
+
+def site_run(directory: Path, demo: DemoProcess, sites: list[str], *flags: str) -> Run:
+    """Return a fast crawl that stays on some sites of the demo web."""
+    directory.mkdir(exist_ok=True)
+    (directory / "hosts").write_text(demo.hosts)
+    reach = ["--hosts", str(directory / "hosts"), "--allow-private", "--delay", "0"]
+    entries = [demo.web.url(Target(site, "/")) for site in sites]
+    return Run(directory, entries, [*reach, "--timeout", "5", *flags])
+
+
+class Ended(NamedTuple):
+    """What came of a command."""
+
+    code: int
+    out: str
+    err: str
+
+
+def command(*words: str | Path) -> Ended:
+    """Run a command line in this process, which saves the time to start another."""
+    out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for _ in range(2))
+    with redirect_stdout(out), redirect_stderr(err):
+        code = run_command([str(word) for word in words])
+    texts = []
+    for stream in (out, err):
+        stream.seek(0)
+        texts.append(stream.read())
+        stream.close()
+    return Ended(code, *texts)
+
+
+def facts(data: Path, url: str) -> dict[str, Any]:
+    """Return what ``skitter page`` tells of a URL."""
+    ended = command("page", url, "--data", data, "--json")
+    assert ended.code == 0, ended.err
+    found: dict[str, Any] = json.loads(ended.out)
+    return found
+
+
+def refusal(run: Run, *more: str) -> str:
+    """Run a crawl that must be refused as bad input; return the one line it says."""
+    ended = run.finish(*more)
+    assert ended.returncode == 2, (ended.returncode, ended.stdout, ended.stderr)
+    [line] = ended.stderr.splitlines()
+    assert line.startswith("skitter: ")
+    return line
+
+
+def lines_in(path: Path) -> int:
+    """Return how many lines a file has so far."""
+    return path.read_bytes().count(b"\n") if path.exists() else 0
+
+
+def wait_until(process: subprocess.Popen[str], is_so: Callable[[], bool]) -> None:
+    """Wait for something to become true while ``process`` runs."""
+    deadline = time.monotonic() + 60
+    while not is_so():
+        assert process.poll() is None, f"ended too soon: {process.communicate()}"
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def kill_after(run: Run, records: int, *more: str) -> None:
+    """Start a crawl and kill it without warning when it has written ``records`` more records."""
+    goal = lines_in(run.out) + records
+    process = run.start(*more)
+    try:
+        wait_until(process, lambda: lines_in(run.out) >= goal)
+    finally:
+        process.kill()
+        process.communicate()
+    assert process.returncode == -signal.SIGKILL

@@ -20,9 +20,9 @@ def demo(
         bool, typer.Option("--json", help="End with one line of JSON on standard output.")
     ] = False,
 ) -> None:
-    """Serve a demo web on this machine and crawl it: a news site, a shop, a docs site and more.
+    """Serve a demo web on this machine, crawl it and show around: outputs, archive, traps and more.
 
-    It has robots.txt files, redirects, legacy encodings, slow pages and broken ones.
+    It has a news site, a shop, a library; redirects, legacy encodings, sitemaps, endless calendars.
 
     Nothing leaves the machine.
     """

@@ -1,17 +1,18 @@
 """The visit of a sitemap: its URLs are offered while it still arrives, so memory stays flat."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
+from typing import TypeVar
 
 from skitter.crawl.endings import Endings
 from skitter.crawl.equipment import Equipment
 from skitter.crawl.travel import Traveller
-from skitter.crawl.trip import Trip, Visit
+from skitter.crawl.trip import Ended, Trip, Visit
+from skitter.errors import FetchError
 from skitter.fetch.base import FetchLimits, Response
-from skitter.frontier.model import Link
-from skitter.parse.sitemap.model import Found, SitemapEnd, SitemapEntry
+from skitter.frontier.model import Link, Result
+from skitter.parse.sitemap.model import Found, SitemapEnd
 from skitter.parse.sitemap.reader import SitemapReader
-from skitter.pipeline.record import SITEMAP_CLASS
 from skitter.types import Outcome
 
 MAX_BYTES = 100 * 1024 * 1024
@@ -20,17 +21,26 @@ MIN_TOTAL_S = 300.0
 """A large sitemap may take longer than a page."""
 OFFERED_AT_ONCE = 500
 
+_T = TypeVar("_T")
+
 
 class _Listing:
     """One sitemap on its way in. Bytes are taken as they come, and read when there is time."""
 
-    def __init__(self, url: str) -> None:
-        self.reader = SitemapReader(url, max_bytes=MAX_BYTES)
-        self.sitemaps: list[str] = []
+    def __init__(self, trip: Trip) -> None:
+        self._trip = trip
+        self._reader: SitemapReader | None = None
         self.offered = 0
         self._arrived = asyncio.Event()
         self._complete = False
         self.end: SitemapEnd | None = None
+
+    @property
+    def reader(self) -> SitemapReader:
+        """Reads it; what it lists is relative to where the redirects have led."""
+        if self._reader is None:
+            self._reader = SitemapReader(self._trip.url, max_bytes=MAX_BYTES)
+        return self._reader
 
     def feed(self, data: bytes) -> None:
         """Take bytes as they arrive."""
@@ -42,24 +52,18 @@ class _Listing:
         self._complete = True
         self._arrived.set()
 
-    async def pages(self) -> AsyncIterator[Sequence[SitemapEntry]]:
-        """Yield the pages it lists, some at a time; ``end`` is set after the last."""
+    async def found(self) -> AsyncIterator[Found]:
+        """Yield what it lists, some at a time; ``end`` is set after the last."""
         while True:
-            found = self.reader.take()
-            if not found:
-                if self._complete:
-                    break
-                self._arrived.clear()
-                await self._arrived.wait()
-                continue
-            yield self._pages(found)
+            await self._arrived.wait()
+            self._arrived.clear()
+            while found := self.reader.take():
+                yield found
+            if self._complete:
+                break
         self.end = self.reader.close()
         while found := self.reader.take():
-            yield self._pages(found)
-
-    def _pages(self, found: Found) -> Sequence[SitemapEntry]:
-        self.sitemaps += found.sitemaps
-        return found.entries
+            yield found
 
 
 class SitemapVisitor:
@@ -80,25 +84,58 @@ class SitemapVisitor:
 
     async def visit(self, trip: Trip) -> Visit:
         """Read one sitemap; what it lists is queued before the visit ends."""
-        listing = _Listing(trip.url)
-        offering = asyncio.create_task(self._offer(trip, listing))
+        listing = _Listing(trip)
+        goes_on = True
         try:
-            response = await self._traveller.fetch(trip, stream=listing.feed, limits=self._limits)
+            visit = self._end(trip, await self._read(trip, listing), listing)
+        except Ended as ended:
+            visit = ended.visit
+        except FetchError as error:
+            visit = self._endings.failed(trip, error)
+            # A host that is down is not asked for other places.
+            goes_on = not error.retryable
+        if visit.record is not None:
+            visit.record.n_links = listing.offered
+            if goes_on and not trip.lease.referrer and visit.result is Result.DEAD:
+                visit.links = [*visit.links, *self._with.sitemaps.another_guess(trip.lease.url)]
+        return visit
+
+    async def _read(self, trip: Trip, listing: _Listing) -> Response:
+        offering = asyncio.create_task(self._offer(trip, listing))
+
+        def take(data: bytes) -> None:
+            if offering.done():
+                # It ends before the last byte only when it fails; this ends the fetch with it.
+                offering.result()
+            listing.feed(data)
+
+        try:
+            return await self._traveller.fetch(trip, stream=take, limits=self._limits)
+        except asyncio.CancelledError:
+            offering.cancel()
+            raise
         finally:
             listing.finish()
             await offering
-        return self._end(trip, response, listing)
 
     async def _offer(self, trip: Trip, listing: _Listing) -> None:
         """Queue entries as they are read, a handful at a time so that fetches go on meanwhile."""
-        equipment = self._with
-        async for entries in listing.pages():
-            for at in range(0, len(entries), OFFERED_AT_ONCE):
-                links = equipment.sitemaps.listed(entries[at : at + OFFERED_AT_ONCE], trip.url)
-                if links:
-                    await equipment.frontier.offer(links)
-                    equipment.sitemaps.offered()
+        sitemaps, level = self._with.sitemaps, trip.lease.depth + 1
+        async for found in listing.found():
+            for some in _chunks(found.entries):
+                links = sitemaps.listed(some, trip.url)
+                await self._queue(links)
                 listing.offered += len(links)
+            for urls in _chunks(found.sitemaps):
+                await self._queue(sitemaps.links(urls, level, trip.url))
+
+    async def _queue(self, links: list[Link]) -> None:
+        equipment = self._with
+        # A page that a redirect is fetching in this moment is not to be fetched beside it.
+        links = equipment.reservations.pass_on(links)
+        if links:
+            await equipment.frontier.offer(links)
+            equipment.sitemaps.offered()
 
     def _end(self, trip: Trip, response: Response, listing: _Listing) -> Visit:
         assert listing.end is not None
@@ -106,19 +143,13 @@ class SitemapVisitor:
         outcome = Outcome.OK
         if response.status != 200:
             problem, outcome = f"status {response.status}", Outcome.HTTP_ERROR
-        elif not listing.reader.found:
-            outcome = Outcome.FAILED if problem else Outcome.OK
+        elif problem and not listing.reader.found:
+            outcome = Outcome.FAILED
+        elif response.truncated:
+            problem = problem or "it broke off before its end"
         reason = "" if outcome is Outcome.OK else "sitemap"
-        visit = self._endings.end(trip, outcome, problem, response=response, reason=reason)
-        assert visit.record is not None
-        visit.record.page_class = SITEMAP_CLASS
-        visit.record.n_links = listing.offered
-        visit.links = [*visit.links, *self._further(trip, listing, outcome)]
-        return visit
+        return self._endings.end(trip, outcome, problem, response=response, reason=reason)
 
-    def _further(self, trip: Trip, listing: _Listing, outcome: Outcome) -> list[Link]:
-        """Return the sitemaps an index lists, or the next guess where a guess held nothing."""
-        lease, sitemaps = trip.lease, self._with.sitemaps
-        if outcome is not Outcome.OK and not lease.referrer:
-            return sitemaps.another_guess(lease.url)
-        return sitemaps.links(listing.sitemaps, lease.depth + 1, trip.url)
+
+def _chunks(found: Sequence[_T]) -> Iterator[Sequence[_T]]:
+    return (found[at : at + OFFERED_AT_ONCE] for at in range(0, len(found), OFFERED_AT_ONCE))

@@ -120,11 +120,21 @@ class Traveller:
             if robots is None:
                 robots = await manners.ask_robots(trip.url)
             if not robots.decide(trip.url).allowed:
+                if robots.sitemaps:
+                    self._announce(trip, robots)
                 raise Ended(self._forbidden(trip, robots))
+            if asked:
+                await self._after_robots_request(trip)
+        self._announce(trip, robots)
+
+    def _announce(self, trip: Trip, robots: AgentRobots | None) -> None:
+        """Take the sitemaps of a site along with a page of it.
+
+        Not before the page itself is asked for: where an entry leads may widen the scope, and what
+        a sitemap lists is judged when it is read.
+        """
         if trip.is_page:
             trip.found += self._with.sitemaps.announced(trip.url, trip.host, robots)
-        if robots is not None and asked:
-            await self._after_robots_request(trip)
 
     def _forbidden(self, trip: Trip, robots: AgentRobots) -> Visit:
         manners = self._with.manners
@@ -153,6 +163,8 @@ class Traveller:
         trip.chain.append(trip.url)
         try:
             normal = self._with.normaliser.absolute(target)
+            if not trip.is_page:
+                normal = self._with.normaliser.as_sitemap(normal)
             self._judge_hop(trip, normal)
             await self._settle_hop(trip, normal, response)
         except UrlError as error:
@@ -202,8 +214,6 @@ class Traveller:
         """Make the target this visit's own, or end as a duplicate of a known URL."""
         equipment = self._with
         trip.seen.add(normal.fp)
-        if not trip.is_page:
-            return
         if equipment.reservations.reserve(normal.fp):
             [known] = await equipment.reader.seen(trip.lease.job, [(normal.host, normal.fp)])
             trip.hops.append(Hop(normal.fp, normal.host))

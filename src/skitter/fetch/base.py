@@ -111,7 +111,9 @@ class Response(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def read_as(self) -> str | None:
         """The Content-Type to read the body by: the header where it tells, else ``media_type``."""
-        header = self.content_type
+        header = self.headers.get("content-type")
+        if types.is_telling(header):
+            return header
         kind = self.media_type
         return header if header and types.media_type(header) == kind else kind or None
 

@@ -13,7 +13,7 @@ from typing import Final
 
 from skitter import __version__
 from skitter.clock import Clock, SystemClock
-from skitter.errors import BodyTooLarge, DecodingError, FetchError, ProtocolError
+from skitter.errors import DecodingError, FetchError, ProtocolError
 from skitter.fetch.base import FetchLimits, Raw, Request, Response
 from skitter.fetch.connection import HttpConnection, StaleConnection
 from skitter.fetch.decode import ACCEPT_ENCODING, Decoded, decode
@@ -21,7 +21,7 @@ from skitter.fetch.dns import Resolver
 from skitter.fetch.exchange import Answer, Exchange
 from skitter.fetch.guard import AddressGuard
 from skitter.fetch.pool import ConnectionPool, PoolOptions
-from skitter.fetch.stream import BodyStream, ConsumerFault
+from skitter.fetch.stream import ConsumerFault
 from skitter.fetch.wire import Origins, RequestHead, plain_headers
 
 DEFAULT_AGENT: Final = f"Skitter/{__version__}"
@@ -129,7 +129,10 @@ class HttpFetcher:
             if exchange.doubt is not None and body:
                 exchange.doubt.settle(body)
         else:
-            body, short = b"", stream.over or stream.truncated
+            body, short = b"", stream.cut != ""
+        cut = answer.cut
+        if short and not cut:
+            cut = _why_short(request, limits, answer, body) if stream is None else stream.cut
         return Response(
             url=request.url,
             status=answer.status,
@@ -139,24 +142,22 @@ class HttpFetcher:
             elapsed_ms=elapsed_ms,
             address=connection.address,
             truncated=short or answer.cut != "",
-            raw=_raw(exchange, head, answer) if request.keep_raw else None,
-            cut=answer.cut or (_why_short(request, answer, body, stream) if short else ""),
+            raw=_raw(exchange, head, answer.cut) if request.keep_raw else None,
+            cut=cut,
             sniffed="" if stream is None else stream.sniffed,
         )
 
 
-def _raw(exchange: Exchange, head: bytes, answer: Answer) -> Raw | None:
+def _raw(exchange: Exchange, head: bytes, cut: str) -> Raw | None:
     message = exchange.message()
-    return None if message is None else Raw(head, *message, answer.cut)
+    return None if message is None else Raw(head, *message, cut)
 
 
-def _why_short(request: Request, answer: Answer, body: bytes, stream: BodyStream | None) -> str:
+def _why_short(request: Request, limits: FetchLimits, answer: Answer, body: bytes) -> str:
     """Say why a document is short although all of the answer came."""
-    if stream is not None:
-        return "length" if stream.over else "disconnect"
-    if request.cut_bytes and len(body) >= request.cut_bytes:
+    if len(body) >= (request.cut_bytes or limits.body_bytes):
         return "length"
-    # The body of an error page that cannot be decompressed is left out.
+    # An error page that cannot be read is left out, but nothing of it is missing.
     return "disconnect" if body or answer.status == 200 else ""
 
 
@@ -167,9 +168,10 @@ def _document(request: Request, limits: FetchLimits, answer: Answer, coding: str
             return Decoded(answer.body[:cut], truncated=True)
         return Decoded(answer.body, truncated=False)
     cap = cut or limits.body_bytes
+    is_page = answer.status == 200
     try:
-        return decode(answer.body, coding, url=request.url, cap=cap, cut=bool(cut))
-    except (BodyTooLarge, DecodingError):
-        if answer.status == 200:
+        return decode(answer.body, coding, url=request.url, cap=cap, cut=not is_page or cut > 0)
+    except DecodingError:
+        if is_page:
             raise
         return Decoded(b"", truncated=True)

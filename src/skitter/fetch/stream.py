@@ -60,9 +60,11 @@ class BodyStream:
         """The type by the first bytes, where it was asked for."""
 
     @property
-    def truncated(self) -> bool:
-        """Whether a compressed stream stopped before its end; known once finished."""
-        return self._decoder is not None and self._decoder.truncated
+    def cut(self) -> str:
+        """Why the body is short, in the words of ``Response.cut``; known once finished."""
+        if self.over:
+            return "length"
+        return "disconnect" if self._decoder is not None and self._decoder.truncated else ""
 
     def feed(self, data: bytes) -> None:
         """Hand on what the next bytes of the wire hold."""

@@ -94,6 +94,13 @@ def media_type(content_type: str | None) -> str:
 
 
 @lru_cache(maxsize=1024)
+def is_telling(content_type: str | None) -> bool:
+    """Tell whether a Content-Type header settles the type, whatever URL and body look like."""
+    kind = media_type(content_type)
+    return bool(kind) and kind not in _ANY_FILE
+
+
+@lru_cache(maxsize=1024)
 def wanted_type(content_type: str | None, accept_types: tuple[str, ...]) -> bool | None:
     """Tell whether a body of this Content-Type is wanted; None when the header does not say.
 

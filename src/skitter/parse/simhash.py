@@ -8,7 +8,8 @@ much of a page is new, whatever its order; the simhash over them how far two pag
 
 import re
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from itertools import islice
 from typing import NamedTuple, cast
 from urllib.parse import unquote
 
@@ -16,8 +17,8 @@ from turbohtml import Document, XPath
 from xxhash import xxh3_64_intdigest
 
 PART_WORDS = 8
-MAX_CHARS = 24_000
-"""Text beyond this is not read."""
+MAX_CHARS = 12_000
+"""Text beyond this is not read; of a long line only the beginning counts."""
 MAX_HREFS = 200
 NEAR_BITS = 3
 """Simhashes this many bits apart are of nearly the same text."""
@@ -26,7 +27,10 @@ _MASK = (1 << 64) - 1
 _WITHOUT = [bytes(n for n in range(256) if not n >> bit & 1) for bit in range(8)]
 _CACHED_WORDS = 30_000
 _CACHED_LINES = 8_000
-_CACHED_CHARS = 200
+_MANY_LINES = 60
+_PROSE_LINES = 24
+_PROSE_CHARS = 80
+_LINE_CHARS = 100
 _SAMPLE = 96
 _TEXTS = XPath("//body//text()")
 _HREFS = XPath("//a/@href")
@@ -111,13 +115,14 @@ def page_sketch(document: Document, url: str) -> Sketch:
     return sketch_of(texts, url, cast("list[str]", _HREFS(document)))
 
 
-def sketch_of(lines: Iterable[str], url: str, hrefs: Sequence[str] = ()) -> Sketch:
+def sketch_of(lines: Sequence[str], url: str, hrefs: Sequence[str] = ()) -> Sketch:
     """Return the sketch of ``lines`` and links, found at ``url``."""
     own = frozenset(map(_words.__getitem__, _URL_WORD.findall(unquote(url).lower())))
     parts: dict[int, int] = {}
     left = MAX_CHARS
-    for line in lines:
-        numbers, found = _lines[line] if len(line) <= _CACHED_CHARS else _read(line[:left])
+    for line in _chosen(lines):
+        line = line[:_LINE_CHARS]
+        numbers, found = _lines[line]
         if own.isdisjoint(numbers):
             parts.update(found)
         else:
@@ -127,6 +132,18 @@ def sketch_of(lines: Iterable[str], url: str, hrefs: Sequence[str] = ()) -> Sket
         if left <= 0:
             break
     return Sketch(_simhash(parts), parts, hrefs[:MAX_HREFS])
+
+
+def _chosen(lines: Sequence[str]) -> Sequence[str]:
+    """Return the lines that are read: of many, the first long ones and a share of the short.
+
+    Which share depends on the line, not on its place, so that it is the same on every page.
+    """
+    if len(lines) <= _MANY_LINES:
+        return lines
+    share = len(lines) // _MANY_LINES + 1
+    short = [line for line in lines if len(line) < _PROSE_CHARS and len(line) % share == 0]
+    return [*short, *islice((line for line in lines if len(line) >= _PROSE_CHARS), _PROSE_LINES)]
 
 
 def _read(line: str) -> "_Line":

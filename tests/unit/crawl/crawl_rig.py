@@ -19,6 +19,7 @@ from skitter.crawl.engine import Engine, EngineOptions
 from skitter.crawl.equipment import Equipment
 from skitter.crawl.hops import Reservations
 from skitter.crawl.judge import Judge
+from skitter.crawl.keep import Keeper
 from skitter.crawl.manners import Manners
 from skitter.crawl.outputs import Outputs
 from skitter.crawl.relevance import Relevance
@@ -34,7 +35,7 @@ from skitter.frontier.embedded.frontier import EmbeddedFrontier
 from skitter.frontier.model import Counts, Freed, Grant, JobEntry, Lease, Sighting
 from skitter.job.spec import Job, check_job
 from skitter.observability.stats import CrawlStats
-from skitter.pipeline.base import Batch
+from skitter.pipeline.base import Archive, Batch
 from skitter.testing.fake_fetcher import FakeFetcher, page
 from skitter.testing.virtual_clock import VirtualClock
 from skitter.types import Fingerprint, HostKey, JobNumber, PageClass
@@ -65,6 +66,21 @@ class Web(dict[str, Response | FetchError]):
     def moved(self, url: str, target: str, status: int = 301) -> None:
         """Let a URL redirect."""
         self.status(url, status, location=target)
+
+    def text(self, url: str, body: str, media_type: str = "text/plain") -> None:
+        """Put a document of another type there."""
+        self[url] = page(url, body, headers={"content-type": media_type})
+
+    def sitemap(self, url: str, *entries: str) -> None:
+        """Put a sitemap there; an entry is a URL, and whatever tags of its own behind a space."""
+        rows = [entry.partition(" ") for entry in entries]
+        listed = "".join(f"<url><loc>{loc}</loc>{tags}</url>" for loc, _, tags in rows)
+        self.text(url, f"<urlset>{listed}</urlset>", "application/xml")
+
+    def index(self, url: str, *sitemaps: str) -> None:
+        """Put an index of sitemaps there."""
+        listed = "".join(f"<sitemap><loc>{loc}</loc></sitemap>" for loc in sitemaps)
+        self.text(url, f"<sitemapindex>{listed}</sitemapindex>", "application/xml")
 
     def robots(self, text: str, site: str = SITE) -> None:
         """Give a site a robots.txt."""
@@ -157,6 +173,8 @@ class CrawlRig:
         self.clock = VirtualClock()
         self.fetcher = FakeFetcher(web)
         self.sink = MemorySink()
+        self.archive: Archive | None = None
+        """Set before ``open`` to keep every exchange."""
         self.freed: list[Freed] = []
 
     async def open(self, fetcher: Fetcher | None = None, clock: Clock | None = None) -> None:
@@ -188,8 +206,14 @@ class CrawlRig:
         )
         self.reservations = Reservations()
         self.blackbox = BlackBox(self.root / "blackbox")
+        keeps = self.archive is not None
         self.manners = Manners(
-            job, fetcher=fetcher or self.fetcher, reader=frontier, clock=at, rng=rng
+            job,
+            fetcher=fetcher or self.fetcher,
+            reader=frontier,
+            clock=at,
+            rng=rng,
+            keeper=Keeper(job, at) if keeps else None,
         )
         self.totals = Totals()
         self.equipment = Equipment(
@@ -213,9 +237,10 @@ class CrawlRig:
             ),
             guard=self.guard,
             relevance=self.relevance,
+            keeps_raw=keeps,
         )
         self.visitor = Visitor(self.equipment, self.freed.append)
-        self.outputs = Outputs(self.equipment, [self.sink])
+        self.outputs = Outputs(self.equipment, [self.sink], self.archive)
         self.committer = Committer(self.equipment, self.outputs, self.totals)
         self.seeder = Seeder(self.equipment)
         self.grants: list[Grant] = await frontier.own("member", range(1))
@@ -297,8 +322,10 @@ class CrawlRig:
     async def counts(self) -> Counts:
         return await self.frontier.counts(self.number)
 
-    async def look(self, url: str) -> Sighting:
+    async def look(self, url: str, *, as_sitemap: bool = False) -> Sighting:
         normal = self.normal(url)
+        if as_sitemap:
+            normal = self.normaliser.as_sitemap(normal)
         return await self.frontier.look(self.number, normal.host, normal.fp)
 
 

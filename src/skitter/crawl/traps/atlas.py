@@ -7,6 +7,7 @@ from skitter.crawl.traps.shape import Shape, shape_of
 from skitter.parse.simhash import Sketch
 
 _SHAPES = 4_096
+_SHAPE_CHARS = 400
 
 
 class Atlas:
@@ -24,7 +25,9 @@ class Atlas:
         if shape is None:
             if len(self._shapes) >= _SHAPES:
                 self._shapes.clear()
-            shape = self._shapes[url] = shape_of(url)
+            shape = shape_of(url)
+            if len(url) <= _SHAPE_CHARS:
+                self._shapes[url] = shape
         return shape
 
     def known(self, origin: str) -> Host | None:

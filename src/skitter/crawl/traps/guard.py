@@ -11,11 +11,11 @@ each of its links.
 from collections.abc import Callable, Mapping, Sequence
 
 from skitter.crawl.traps.atlas import Atlas
-from skitter.crawl.traps.limits import TrapLimits, too_far
+from skitter.crawl.traps.limits import CIRCLES, TrapLimits, comes_round, too_far
 from skitter.crawl.traps.memory import Family, Host, Known, Slot, Strain
 from skitter.crawl.traps.parameters import Place
 from skitter.crawl.traps.sampling import is_wanted
-from skitter.crawl.traps.shape import Shape, date_of, in_order, is_far
+from skitter.crawl.traps.shape import Shape, in_order, is_far
 from skitter.crawl.traps.store import (
     MAX_TEMPLATES,
     Changes,
@@ -123,7 +123,7 @@ class TrapGuard:
         above = self._above(at, found_on)
         at.read(sketch, above)
         links = joined(at.url, sketch.hrefs)
-        if at.echo:
+        if at.echo or at.thin:
             parent = at.host.families.get(at.family.parent)
             told = at.family.parts | parent.parts if parent else at.family.parts
             at.others = [url for url in links if hash(url) not in told]
@@ -221,10 +221,10 @@ class TrapGuard:
         if len(shape.names) > 1 and self._is_permuted(shape):
             self._note(host, shape, permuted=True)
             return "the same parameters in another order"
-        if "{n}" in shape.template or shape.names:
-            date = date_of(shape)
-            if date is not None and is_far(date, self._now_ms()):
-                return "a date far from today"
+        if comes_round(shape) and shape.segments > at.shape.segments:
+            return CIRCLES
+        if shape.date is not None and is_far(shape.date, self._now_ms()):
+            return "a date far from today"
         return None
 
     def _is_permuted(self, shape: Shape) -> bool:

@@ -1,6 +1,5 @@
 """What can be held against a URL by its looks alone."""
 
-import re
 from dataclasses import dataclass
 
 from skitter.crawl.traps.shape import Shape
@@ -30,14 +29,12 @@ class TrapLimits:
     """Links from an entry to a page with a query, at most; None for no limit."""
 
 
-_CIRCLE = re.compile(r"/((?:[^/]+/){0,7}?[^/]*[^/\d][^/]*)(?:/\1){2,}(?=/|\Z)")
-_NUMBER_CIRCLE = re.compile(r"/((?:\d+/){1,7}\d+)(?:/\1){2,}(?=/|\Z)")
+CIRCLES = "the path goes in circles"
+_LONGEST_ROUND = 8
 
 
 def too_far(shape: Shape, depth: int, limits: TrapLimits) -> str | None:
     """Return why a URL is not followed whoever links to it; None when nothing speaks against it."""
-    if shape.folded and (why := _circles(shape, limits)):
-        return why
     if shape.segments > limits.max_segments:
         return f"more than {limits.max_segments} directories deep"
     if len(shape.path) > limits.max_path_chars:
@@ -46,16 +43,44 @@ def too_far(shape: Shape, depth: int, limits: TrapLimits) -> str | None:
         return f"a query of more than {limits.max_query_chars} characters"
     if shape.query.count("&") >= limits.max_params:
         return f"more than {limits.max_params} parameters"
+    if shape.folded and (why := _circles(shape, limits)):
+        return why
     return _too_deep(shape, depth, limits)
 
 
+def comes_round(shape: Shape) -> bool:
+    """Tell whether a path goes on as it went before: two directories or more, once again.
+
+    Enough for a link of a page to one below it: relative links that lack a slash do that.
+    """
+    return shape.folded and _has_rounds(_names(shape), 2, shortest=2)
+
+
 def _circles(shape: Shape, limits: TrapLimits) -> str | None:
-    if _CIRCLE.search(shape.path) or _NUMBER_CIRCLE.search(shape.path):
-        return "the path goes in circles"
-    names = [name for name in shape.path.split("/") if name and not name.isdigit()]
-    if max(map(names.count, set(names))) > limits.max_repeats:
+    names = _names(shape)
+    if _has_rounds(names, 3, shortest=1):
+        return CIRCLES
+    words = [name for name in names if not name.isdigit()]
+    if max(map(words.count, words)) > limits.max_repeats:
         return f"one name comes more than {limits.max_repeats} times in the path"
     return None
+
+
+def _names(shape: Shape) -> list[str]:
+    return [name for name in shape.path.split("/") if name]
+
+
+def _has_rounds(names: list[str], times: int, *, shortest: int) -> bool:
+    """Tell whether the same directories follow each other ``times`` times."""
+    for size in range(shortest, min(_LONGEST_ROUND, len(names) // times) + 1):
+        for start in range(len(names) - size * times + 1):
+            block = names[start : start + size]
+            # "/2012/12/12/" is a date, "/0/0/0" a place on a map.
+            if size == 1 and block[0].isdigit():
+                continue
+            if block * times == names[start : start + size * times]:
+                return True
+    return False
 
 
 def _too_deep(shape: Shape, depth: int, limits: TrapLimits) -> str | None:

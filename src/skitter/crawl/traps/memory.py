@@ -44,8 +44,6 @@ class Strain:
     """Pages with something of their own."""
     alike: int = 0
     """Pages that brought nothing though others link to them: so the site is."""
-    thin: int = 0
-    """Pages with hardly anything of their own that led on to more of the strain."""
     lists: int = 0
     """Pages that said nothing but led to known pages no other page of the strain led to."""
     led: int = 0

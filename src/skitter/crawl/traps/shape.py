@@ -24,10 +24,10 @@ _MAX_TEMPLATE = 240
 _MAX_NAMES = 24
 _LONG_NUMBER = 9
 _DATE = re.compile(
-    r"(?<!\d)(?P<y>[12]\d{3})(?:[-/_.]?(?P<m>0[1-9]|1[0-2])(?:[-/_.]?(?P<d>[0-2]\d|3[01]))?"
-    r"|[-/_.](?P<m1>[1-9])(?:[-/_.](?P<d1>\d\d?))?)(?!\d)"
+    r"(?<![0-9A-Za-z])(?P<y>[12]\d{3})(?:[-/_.]?(?P<m>0[1-9]|1[0-2])(?:[-/_.]?(?P<d>[0-2]\d|3[01]))?"
+    r"|[-/_.](?P<m1>[1-9])(?:[-/_.](?P<d1>\d\d?))?)(?![0-9A-Za-z])"
 )
-_YEAR = re.compile(r"(?<!\d)([1-9]\d{3,8})(?!\d)")
+_YEAR = re.compile(r"(?<![0-9A-Za-z])([1-9]\d{3,8})(?![0-9A-Za-z])")
 _DATE_PARAMETERS = "year y yr yyyy date datum day month mon week fecha jahr annee ym"
 _DATE_NAMES = frozenset(_DATE_PARAMETERS.split())
 _DATE_WORDS = re.compile(
@@ -36,7 +36,7 @@ _DATE_WORDS = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Shape:
     """What can be told of a URL without fetching it."""
 
@@ -56,6 +56,8 @@ class Shape:
     """Where the URL holds a random id: the path up to it, or the parameter; "" without one."""
     skeleton: str
     """The URL without its ids; "" without one."""
+    date: tuple[int, int, int] | None = None
+    """Year, month and day that the URL speaks of, 0 for what it leaves open."""
 
     @property
     def top(self) -> str:
@@ -109,7 +111,12 @@ def shape_of(url: str) -> Shape:
         names = tuple(_name(name) for name, _ in pairs[:_MAX_NAMES])
         template = _short(f"{place}?{'&'.join(sorted(set(names)))}")
         slot, skeleton = _query_ids(origin + path, pairs, slot, skeleton)
-    return Shape(origin, path, place, template, len(segments), folded, query, names, slot, skeleton)
+    shape = Shape(
+        origin, path, place, template, len(segments), folded, query, names, slot, skeleton
+    )
+    if _YEAR.search(path) or (query and _YEAR.search(query)):
+        shape.date = _date_of(path, query)
+    return shape
 
 
 def template_of(url: str) -> str:
@@ -140,7 +147,7 @@ def _mark_ids(segments: list[str], kinds: list[str]) -> str:
             if before in SESSION_NAMES or long_inside:
                 kinds[place] = ID
         if ID in kinds[place] and not slot:
-            slot = "/" + "/".join(kinds[: place + 1])
+            slot = _short("/" + "/".join(kinds[: place + 1]))
     return slot
 
 
@@ -158,7 +165,7 @@ def _query_ids(
         return slot, f"{skeleton}?{'&'.join(map('='.join, pairs))}" if skeleton else ""
     rest = sorted(f"{name}={value}" for name, value in pairs if (name, value) not in held)
     stars = sorted(f"{name}={ID}" for name, _ in held)
-    slot = slot or "?" + "&".join(stars)
+    slot = slot or _short("?" + "&".join(stars))
     return slot, f"{skeleton or page}?{'&'.join(rest + stars)}"
 
 
@@ -177,24 +184,23 @@ def in_order(shape: Shape) -> str:
     return f"{shape.origin}{shape.path}?{'&'.join(sorted(set(shape.query.split('&'))))}"
 
 
-def date_of(shape: Shape) -> tuple[int, int, int] | None:
-    """Return year, month and day that the URL speaks of, 0 for what it leaves open.
+def _date_of(path: str, query: str) -> tuple[int, int, int] | None:
+    """Return the date that a URL speaks of.
 
     A number is a year only where the URL says so: with a month behind it, in a parameter or path
     that is about dates.
     """
-    found = _DATE.search(shape.path)
+    found = _DATE.search(path)
+    about = None if found else _DATE_WORDS.search(path)
+    dated: list[str] = []
+    if found is None and query:
+        dated = [pair for pair in query.split("&") if _is_dated(pair, about is not None)]
+        found = _DATE.search("&".join(dated))
     if found:
         month, day = found["m"] or found["m1"], found["d"] or found["d1"]
         return int(found["y"]), int(month), int(day or 0)
-    about = _DATE_WORDS.search(shape.path)
-    if about and (year := _YEAR.search(shape.path, about.end())):
-        return int(year[1]), 0, 0
-    dated = [pair for pair in shape.query.split("&") if _is_dated(pair, bool(about))]
-    text = "&".join(dated)
-    if full := _DATE.search(text):
-        return int(full["y"]), int(full["m"] or full["m1"]), int(full["d"] or full["d1"] or 0)
-    year = _YEAR.search(text)
+    year = _YEAR.search(path, about.end()) if about else None
+    year = year or _YEAR.search("&".join(dated))
     if year is None:
         return None
     return int(year[1]), 0, int(any(pair.lower().startswith(("d=", "day=")) for pair in dated))

@@ -40,7 +40,7 @@ class StrainRow(msgspec.Struct, array_like=True, tag="strain-1"):
     idle: int
     fresh: int
     alike: int
-    thin: int
+    lists: int
     led: int
     families: int
     generation: int
@@ -51,7 +51,7 @@ class StrainRow(msgspec.Struct, array_like=True, tag="strain-1"):
     def of(cls, strain: Strain, templates: list[str]) -> Self:
         """Return the row of ``strain``."""
         s = strain
-        numbers = (s.depth, s.idle, s.fresh, s.alike, s.thin, s.led, s.families, s.generation)
+        numbers = (s.depth, s.idle, s.fresh, s.alike, s.lists, s.led, s.families, s.generation)
         return cls(s.root, *numbers, s.why, templates)
 
     def strain(self) -> Strain:
@@ -62,7 +62,7 @@ class StrainRow(msgspec.Struct, array_like=True, tag="strain-1"):
             idle=self.idle,
             fresh=self.fresh,
             alike=self.alike,
-            thin=self.thin,
+            lists=self.lists,
             led=self.led,
             families=self.families,
             generation=self.generation,

@@ -45,15 +45,21 @@ _MAX_WORD = 24
 _MAX_KEPT = 80
 
 
-@lru_cache(maxsize=16_384)
 def kind_of(piece: str) -> str:
     """Return ``piece`` with what may be counted on for ever taken out of it."""
-    if ";" in piece and len(piece) <= _MAX_KEPT:
+    if len(piece) <= _MAX_KEPT:
+        return _kind_of(piece)
+    return ID if is_id(piece) else SLUG
+
+
+@lru_cache(maxsize=16_384)
+def _kind_of(piece: str) -> str:
+    if ";" in piece:
         return ";".join(map(_parameter, piece.split(";")))
     if is_id(piece):
         return ID
     joints = _JOINTS.split(piece.lower())
-    if len(piece) > _MAX_KEPT or (len(joints) > 3 and not joints[0].isdigit()):
+    if len(joints) > 3 and not joints[0].isdigit():
         return SLUG
     if any(joint in _MONTHS for joint in joints):
         return "-".join(MONTH if joint in _MONTHS else _counted(joint) for joint in joints)
@@ -68,10 +74,9 @@ def _counted(text: str) -> str:
 
 def _parameter(text: str) -> str:
     name, equals, _ = text.partition("=")
-    return f"{name}={ID}" if equals else kind_of(name)
+    return f"{name}={ID}" if equals else _counted(name)
 
 
-@lru_cache(maxsize=16_384)
 def is_id(piece: str) -> bool:
     """Tell whether ``piece`` looks drawn at random: nobody would choose it as a name."""
     named = _NAMED.fullmatch(piece)

@@ -2,7 +2,7 @@
 
 from skitter.crawl.traps.limits import TrapLimits
 from skitter.crawl.traps.memory import Family, Host, Slot, Strain
-from skitter.crawl.traps.shape import Shape, date_of
+from skitter.crawl.traps.shape import Shape
 
 MANY_ALIKE = 3
 """So many pages alike that others link to, and being alike says nothing."""
@@ -13,7 +13,6 @@ DEEP_SEGMENTS = 8
 DESCENT = 3
 """Directories below each other that may say nothing: fewer, and there may be an end to them."""
 _DEEP_PAGES = 20
-_THIN = 6
 _COPIES = 3
 _ENDLESS = 5_000
 _SLACK = 40
@@ -98,20 +97,17 @@ def is_doubtful(host: Host, shape: Shape, family: Family, *, own: bool) -> bool:
         return True
     if shape.names and not shape.pages_on and not family.strain.fresh:
         return True
-    return date_of(shape) is not None
+    return shape.date is not None
 
 
 def judge_strain(host: Host, strain: Strain, shape: Shape, limits: TrapLimits) -> bool:
     """Cut a strain when enough of its pages in a row brought nothing; tell whether it is cut."""
-    dated = date_of(shape) is not None
-    dry = dated and strain.thin >= _THIN and not strain.led
-    if strain.why or (not dry and strain.idle < _budget(host, strain, shape, limits)):
+    if strain.why or strain.idle < _budget(host, strain, shape, limits):
         return bool(strain.why)
-    kind = "a calendar without end" if dated else "pages without end"
+    kind = "a calendar without end" if shape.date else "pages without end"
     if shape.folded:
         kind = "a path that goes in circles"
-    pages = max(strain.idle, strain.thin if dry else 1)
-    count = f"{pages} pages in a row" if pages > 1 else "a page"
+    count = f"{strain.idle} pages in a row" if strain.idle > 1 else "a page"
     strain.why = f"{kind}: {count} brought nothing and led to more of the kind"
     host.watched = True
     return True
@@ -120,7 +116,7 @@ def judge_strain(host: Host, strain: Strain, shape: Shape, limits: TrapLimits) -
 def _budget(host: Host, strain: Strain, shape: Shape, limits: TrapLimits) -> int:
     if shape.folded:
         return 1
-    date = date_of(shape)
+    date = shape.date
     if date is not None:
         # Archives have days without an article, seldom months.
         return (limits.budget + 1 if date[2] else limits.budget - 1) + min(

@@ -11,6 +11,7 @@ from skitter.crawl.traps.token import RETURN_NAMES
 from skitter.crawl.traps.verdict import (
     DEEP_SEGMENTS,
     DESCENT,
+    FEW_SOUND,
     is_inside,
     is_kin,
     judge_mirror,
@@ -128,40 +129,62 @@ class PageSeen:
     def _conclude_strain(self, limits: TrapLimits) -> bool:
         host, strain = self.host, self.family.strain
         strain.led += bool(self.outside)
-        barren = self.bred > 0 and not self.outside
         if not self.echo:
-            strain.fresh += 1
-            host.sound += 1
-            self._conclude_thin(barren=barren)
-            if not self.own:
-                return False
-            was_idle, strain.idle = strain.idle, 0
-            cut = self.thin and barren and judge_strain(host, strain, self.shape, limits)
-            return cut or was_idle > 0
+            return self._conclude_fresh(limits)
         if not self.own:
             strain.alike += 1
             host.sound += 1
             return False
-        if not barren and not self._is_combination():
-            # A kind of page that comes to an end by itself is no trap, however alike its pages.
-            strain.alike += not self.outside
-            return False
-        if self._is_list() and strain.lists < MAX_LISTS:
-            strain.lists += 1
-            return False
-        generation = self.depth - strain.depth
-        strain.generation = max(strain.generation, generation)
-        if not self.kin and not self.replay and generation < DESCENT:
-            # Years lead to months and months to days, with nothing but numbers on them.
+        if self._is_harmless():
             return False
         strain.idle += 1
         host.watched = True
         judge_strain(host, strain, self.shape, limits)
         return True
 
+    def _is_harmless(self) -> bool:
+        """Tell whether a page without anything of its own is no sign of a trap."""
+        strain = self.family.strain
+        if not self._is_barren() and not self._is_combination():
+            # A kind of page that comes to an end by itself is no trap, however alike its pages.
+            strain.alike += not self.outside
+            return True
+        if strain.lists < MAX_LISTS and self._is_list():
+            strain.lists += 1
+            return True
+        generation = self.depth - strain.depth
+        strain.generation = max(strain.generation, generation)
+        # Years lead to months and months to days, with nothing but numbers on them.
+        return not self.kin and not self.replay and generation < DESCENT
+
+    def _is_barren(self) -> bool:
+        return self.bred > 0 and not self.outside
+
+    def _conclude_fresh(self, limits: TrapLimits) -> bool:
+        host, strain = self.host, self.family.strain
+        barren = self._is_barren()
+        self._conclude_thin(barren=barren)
+        if self.own and self.thin and barren and self._is_empty_date():
+            strain.idle += 1
+            host.watched = True
+            judge_strain(host, strain, self.shape, limits)
+            return True
+        strain.fresh += 1
+        host.sound += 1
+        was_idle = self.own and strain.idle > 0
+        if was_idle:
+            strain.idle = 0
+        return was_idle
+
+    def _is_empty_date(self) -> bool:
+        """Tell whether it is a day or month with a few words, on a host that says more elsewhere.
+
+        "Nothing in May" is new the first time it is said.
+        """
+        return self.shape.date is not None and self.host.sound >= FEW_SOUND and not self._is_list()
+
     def _conclude_thin(self, *, barren: bool) -> None:
         thin = self.thin and barren
-        self.family.strain.thin += thin
         if self.shape.segments >= DEEP_SEGMENTS:
             self.host.thin = self.host.thin + 1 if thin else 0
             self.host.watched = self.host.watched or thin

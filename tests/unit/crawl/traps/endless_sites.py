@@ -376,10 +376,36 @@ TRAPS: dict[str, Web] = {
     "random hex": beside(random_hex, "/r/0011aabbccddeeff"),
     "random words": beside(random_words, "/lucky/start"),
     "pairs of tags": beside(tag_pairs, "/tag/oak/"),
-    "deep directories": beside(deep_directories, "/files/"),
     "deep numbers": beside(deep_numbers, "/levels/"),
     "mirror": beside(mirror, "/mirror/"),
     "way back": beside(way_back, "/login?return=%2F"),
 }
+FOUR = {
+    "/calendar/2026/05/": calendar_in_path,
+    "/walk/": path_circle,
+    f"/s/{token(0)}/": session_in_path,
+    "/finder": facets,
+}
+OTHER_FOUR = {
+    "/events": calendar_in_query,
+    "/loop/one/": path_circle_with_prose,
+    f"/shop/start?sid={token(1, 16)}": session_in_query,
+    "/items": sort_and_filter,
+}
+
+
+def all_of(traps: dict[str, Callable[[str], Answer | None]]) -> Web:
+    """Return an ordinary site with several traps beside it; what its home leads to is real."""
+
+    def answer(path: str) -> Answer | None:
+        found = ordinary(path, [*traps])
+        for trap in traps.values():
+            found = found or trap(path)
+        return found
+
+    return Web(answer, real_paths() | set(traps))
+
+
+DEEP_DIRECTORIES = beside(deep_directories, "/files/")
 TRAPS["empty pager"].real |= {"/archive", *(f"/archive?page={n}" for n in range(2, 41))}
 TRAPS["wrapped pager"].real |= {"/wrapped", *(f"/wrapped?p={n}" for n in range(2, 10))}

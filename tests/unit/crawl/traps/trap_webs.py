@@ -1,4 +1,4 @@
-"""Small webs in memory, endless ones and real ones, and a crawl of them with the guard in it."""
+"""Small webs in memory, and a crawl of them with the guard in the loop as the engine has it."""
 
 from collections import deque
 from collections.abc import Callable, Iterable
@@ -10,74 +10,92 @@ from skitter.parse.simhash import sketch_of
 
 NOW_MS = 1_780_000_000_000
 ROOT = "https://site.test"
-Answer = tuple[str | list[str], Iterable[str]]
-"""The text of a page, and its links as written."""
+Answer = tuple[str, Iterable[str]]
+"""The text of a page, a line for each of its elements, and its links as written."""
 
 
 @dataclass
 class Web:
-    """A site: ``answer`` maps a path with its query to a page; real pages are those listed."""
+    """A site: ``answer`` maps a path with its query to a page; ``real`` lists the real ones."""
 
     answer: Callable[[str], Answer | None]
     real: set[str]
     start: str = "/"
 
 
-@dataclass
-class Report:
-    """What a crawl fetched."""
+def make_guard(limits: TrapLimits | None = None) -> TrapGuard:
+    return TrapGuard(limits or TrapLimits(), now_ms=lambda: NOW_MS)
 
+
+@dataclass(frozen=True)
+class Waiting:
+    """A queued URL."""
+
+    url: str
+    depth: int = 0
+    found_on: str = ""
+
+
+@dataclass
+class Crawl:
+    """A crawl of ``web``: breadth first, doubtful links behind all others.
+
+    ``flight`` requests are under way at once, ``late`` says whether doubtful links wait.
+    """
+
+    web: Web
+    guard: TrapGuard = field(default_factory=make_guard)
+    limit: int = 5_000
+    flight: int = 1
+    late: bool = True
+    depth_first: bool = False
     fetched: list[str] = field(default_factory=list)
-    guard: TrapGuard | None = None
-    real: set[str] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        start = ROOT + self.web.start
+        self._queue = deque([Waiting(start)])
+        self._doubtful: deque[Waiting] = deque()
+        self._seen = {start}
 
     @property
     def missed(self) -> set[str]:
-        return self.real - set(self.fetched)
+        return self.web.real - set(self.fetched)
 
     @property
     def trapped(self) -> list[str]:
-        return [path for path in self.fetched if path not in self.real]
+        return [path for path in self.fetched if path not in self.web.real]
 
+    def run(self) -> "Crawl":
+        while taken := self._take():
+            for waiting in taken:
+                self._visit(waiting)
+            if len(self.fetched) > self.limit:
+                break
+        return self
 
-def crawl(
-    web: Web,
-    *,
-    limit: int = 20_000,
-    guard: TrapGuard | None = None,
-    late: bool = True,
-    last_first: bool = False,
-) -> Report:
-    """Crawl ``web`` as the engine does: breadth first, doubtful links behind all others."""
-    guard = guard or TrapGuard(TrapLimits(), now_ms=lambda: NOW_MS)
-    report = Report(guard=guard, real=web.real)
-    queue: deque[tuple[str, int, str]] = deque([(ROOT + web.start, 0, "")])
-    doubtful: deque[tuple[str, int, str]] = deque()
-    seen = {ROOT + web.start}
-    while queue or doubtful:
-        waiting = queue or doubtful
-        url, depth, found_on = waiting.pop() if last_first else waiting.popleft()
-        if guard.before(url, depth, found_on=found_on) is not None:
-            continue
-        answer = web.answer(url.removeprefix(ROOT))
+    def _take(self) -> list[Waiting]:
+        taken: list[Waiting] = []
+        while len(taken) < self.flight and (queue := self._queue or self._doubtful):
+            waiting = queue.pop() if self.depth_first else queue.popleft()
+            why = self.guard.before(waiting.url, waiting.depth, found_on=waiting.found_on)
+            if why is None:
+                taken.append(waiting)
+        return taken
+
+    def _visit(self, page: Waiting) -> None:
+        answer = self.web.answer(page.url.removeprefix(ROOT))
         if answer is None:
-            continue
-        report.fetched.append(url.removeprefix(ROOT))
-        assert len(report.fetched) <= limit, f"no end: {report.fetched[-5:]}"
+            return
+        self.fetched.append(page.url.removeprefix(ROOT))
         text, links = answer
         hrefs = [*links]
-        lines = text.split("\n") if isinstance(text, str) else text
-        sketch = (
-            sketch_of(lines, url, hrefs)
-            if guard.wants_content(url, depth, found_on=found_on)
-            else None
-        )
-        guard.page(url, depth=depth, found_on=found_on, sketch=sketch)
+        wanted = self.guard.wants_content(page.url, page.depth, found_on=page.found_on)
+        sketch = sketch_of(text.split("\n"), page.url, hrefs) if wanted else None
+        self.guard.page(page.url, depth=page.depth, found_on=page.found_on, sketch=sketch)
         for href in dict.fromkeys(hrefs):
-            target = urljoin(url, href).partition("#")[0]
-            if not target.startswith(f"{ROOT}/"):
-                continue
-            if guard.link(target, found_on=url, depth=depth + 1) is None and target not in seen:
-                seen.add(target)
-                (doubtful if guard.doubtful and late else queue).append((target, depth + 1, url))
-    return report
+            target = urljoin(page.url, href).partition("#")[0]
+            why = self.guard.link(target, found_on=page.url, depth=page.depth + 1)
+            if why is None and target not in self._seen:
+                self._seen.add(target)
+                queue = self._doubtful if self.guard.doubtful and self.late else self._queue
+                queue.append(Waiting(target, page.depth + 1, page.url))

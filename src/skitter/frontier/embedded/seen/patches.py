@@ -1,6 +1,6 @@
 """The patches of a filter since its file was last synced, in a file of their own.
 
-They go through no database: a patch is some sixty bytes per URL that are needed for minutes. Each
+They go through no database: a patch is some seventy bytes per URL that are needed for minutes. Each
 has its number and a checksum. Which of them count, the store says: one that is behind the last
 number there was written by a step that did not come to its end.
 """

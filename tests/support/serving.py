@@ -1,0 +1,102 @@
+"""A small web server for whole-crawl tests: the bytes of a test, by path, on loopback."""
+
+import threading
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from crawling import Run
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What is sent for one path."""
+
+    body: bytes | Iterable[bytes]
+    """Pieces are sent as chunks, one after the other."""
+    content_type: str | None = "text/html; charset=utf-8"
+    status: int = 200
+
+
+class SmallSite:
+    """Serves a few answers while its ``with`` block runs; every other path is not found.
+
+    ``asked`` holds the paths of all requests, ``sent`` how many bytes of bodies have left.
+    """
+
+    def __init__(self, answers: Mapping[str, Answer | str]) -> None:
+        self.answers = {
+            path: Answer(given.encode()) if isinstance(given, str) else given
+            for path, given in answers.items()
+        }
+        self.asked: list[str] = []
+        self.sent = 0
+        self._server = _Server(("127.0.0.1", 0), _Handler)
+        self._server.site = self
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,))
+
+    def url(self, path: str = "/") -> str:
+        return f"http://127.0.0.1:{self._server.server_port}{path}"
+
+    def run(self, directory: Path, entry: str = "/", *flags: str) -> Run:
+        """Return a crawl of the site."""
+        directory.mkdir(exist_ok=True)
+        return Run(directory, [self.url(entry)], ["--allow-private", "--delay", "0", *flags])
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._server.shutdown()
+        self._thread.join()
+        self._server.server_close()
+
+
+class _Server(ThreadingHTTPServer):
+    site: SmallSite
+    daemon_threads = False
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    timeout = 10
+
+    def do_GET(self) -> None:
+        server = self.server
+        assert isinstance(server, _Server)
+        site = server.site
+        site.asked.append(self.path)
+        answer = site.answers.get(self.path, Answer(b"not here", status=404))
+        self.send_response(answer.status)
+        if answer.content_type is not None:
+            self.send_header("Content-Type", answer.content_type)
+        try:
+            site.sent += self._send_body(answer.body)
+        except ConnectionError:
+            self.close_connection = True
+
+    def _send_body(self, body: bytes | Iterable[bytes]) -> int:
+        if isinstance(body, bytes):
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            return self.wfile.write(body)
+        self.send_header("Transfer-Encoding", "chunked")
+        self.end_headers()
+        sent = 0
+        for piece in body:
+            self.wfile.write(b"%x\r\n%b\r\n" % (len(piece), piece))
+            sent += len(piece)
+        self.wfile.write(b"0\r\n\r\n")
+        return sent
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002  as the library has it
+        """Say nothing."""
