@@ -13,6 +13,7 @@ from skitter.cli.wording import plural
 from skitter.config import STATE_DIR
 from skitter.errors import ConfigError, SinkError
 from skitter.pipeline.sinks import check_ending, write_all
+from skitter.wiring.answers import Question
 from skitter.wiring.look import archived_records, complete_answer
 
 _SHOW_EVERY = 5_000
@@ -47,6 +48,10 @@ def _check(export: Export) -> None:
         raise ConfigError("--data and --warc: wanted one of them")
     if export.out is None:
         return
+    if export.json and not export.seeds:
+        raise ConfigError(
+            "--json and --out: the file's ending says its format; --json is for seeds"
+        )
     if not export.seeds:
         check_ending(export.out)
     if export.out.exists() and not export.force:
@@ -72,7 +77,11 @@ def _source(export: Export) -> AsyncIterator[bytes]:
         if not export.warc.is_dir():
             raise ConfigError(f"--warc {export.warc}: no such directory")
         return archived_records(export.warc, export.job)
-    return complete_answer(_directory(export), {"records": True})
+    return complete_answer(_directory(export), _question(export, {"records": True}))
+
+
+def _question(export: Export, wanted: Question) -> Question:
+    return wanted if export.job is None else {**wanted, "job": export.job}
 
 
 def _directory(export: Export) -> Path:
@@ -102,14 +111,16 @@ async def _seeds(export: Export) -> int:
     assert export.seeds is not None
     found = [
         json.loads(line)
-        async for line in complete_answer(_directory(export), {"linked": export.seeds})
+        async for line in complete_answer(
+            _directory(export), _question(export, {"linked": export.seeds})
+        )
     ]
     text = _as_json(found) if export.json else _as_list(found)
     if export.out is None:
         print(text, end="")
     else:
         _write_whole(export.out, text)
-    return len(found)
+    return len({one["url"] for one in found})
 
 
 def _as_json(found: list[dict[str, object]]) -> str:

@@ -157,13 +157,18 @@ class Committer:
         self._ack = None
         if receipt.stale:
             log.warning("%s acks came too late; their pages are fetched again", len(receipt.stale))
-            self._with.finder.forget()
+            self._forget_links()
         self._with.reservations.arrived()
         done, self._acking = self._acking, []
         for visit in done:
             for hop in visit.hops:
                 self._with.reservations.release(hop.fp)
         self.on_commit(done)
+
+    def _forget_links(self) -> None:
+        """Find links anew: those of a lost visit count as met but were never queued."""
+        self._with.finder.forget()
+        self._with.sitemaps.forget()
 
     async def _name_duplicates(self, batch: list[Visit]) -> None:
         """Name the first URL of every body that came before, in this batch or in the store."""
@@ -186,8 +191,7 @@ class Committer:
         gone = set(await self._with.frontier.renew(leases, self._with.lease_ms))
         if not gone:
             return batch
-        # Links of a lost visit count as known hrefs but were never queued.
-        self._with.finder.forget()
+        self._forget_links()
         held: list[Link] = []
         lost = [visit for visit in batch if visit.lease.id in gone]
         for visit in lost:

@@ -16,6 +16,7 @@ from skitter.crawl.trip import Visit
 from skitter.crawl.visit import Visitor
 from skitter.frontier.model import LEASE_MS, Freed, Grant, Lease, Result
 from skitter.observability.stats import CrawlStats
+from skitter.types import Role
 
 RENEW_S = LEASE_MS / 1000 / 3
 LOAD_S = 1.0
@@ -100,6 +101,7 @@ class Engine:
 
     async def run(self, visitor: Visitor, grants: Sequence[Grant]) -> None:
         """Crawl until finished, stopped or out of patience; what was visited is then safe."""
+        self._mind_bytes()
         try:
             async with asyncio.TaskGroup() as helpers:
                 workers = [
@@ -222,11 +224,19 @@ class Engine:
                 stats.run_bytes += record.bytes or 0
                 if record.status is not None:
                     stats.status_codes[record.status] += 1
-            if visit.reason and visit.result is not Result.DEFER:
+            # Most sitemaps are guessed at, and what the trap guard cuts has a list of its own.
+            is_page = visit.lease.role is Role.PAGE and (
+                visit.record is None or visit.page is not None
+            )
+            if visit.reason and is_page and visit.result is not Result.DEFER:
                 stats.errors[visit.reason] += 1
+        self._mind_bytes()
+        self._claim_now.set()
+
+    def _mind_bytes(self) -> None:
+        """Stop when enough has come, in this run or before it."""
         if self._options.bytes is not None and self._ended_bytes >= self._options.bytes:
             self.stop("bytes limit")
-        self._claim_now.set()
 
     def _lost(self, visits: list[Visit]) -> None:
         for visit in visits:

@@ -10,7 +10,7 @@ from skitter.crawl.traps.guard import TrapGuard
 from skitter.errors import UrlError
 from skitter.frontier.base import FrontierReader
 from skitter.frontier.model import Sighting, UrlState
-from skitter.job.spec import Job
+from skitter.job.spec import Job, Sitemaps
 from skitter.types import JobNumber
 from skitter.url.normalise import Normaliser
 
@@ -88,6 +88,8 @@ class Explainer:
         robots = await self.manners.robots_known(normal.url)
         if robots is not None and not robots.decide(normal.url).allowed:
             return f"not met yet; {robots.judge(normal.url).sentence}"
+        if self.job.sitemaps is Sitemaps.ONLY:
+            return "no sitemap that was read lists it, and links of pages are not followed"
         return "no fetched page links to it, or only with rel=nofollow or too deep"
 
 

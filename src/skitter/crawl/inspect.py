@@ -5,15 +5,20 @@ The data directory has one owner, so other commands ask the process that holds i
 
 import asyncio
 import json
+import logging
 import os
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from pathlib import Path
+
+from skitter.errors import SkitterError
 
 SOCKET_NAME = "skitter.sock"
 MAX_LINE = 16 << 20
 
 Question = Mapping[str, object]
 Answer = Callable[[Question], AsyncIterator[bytes]]
+
+log = logging.getLogger(__name__)
 
 
 class InspectServer:
@@ -23,6 +28,7 @@ class InspectServer:
         self._directory = directory
         self._answer = answer
         self._server: asyncio.Server | None = None
+        self._answering: set[asyncio.Task[None]] = set()
 
     async def open(self) -> None:
         """Listen, readable for this user alone."""
@@ -30,16 +36,30 @@ class InspectServer:
             path.unlink(missing_ok=True)
             mask = os.umask(0o177)
             try:
-                self._server = await asyncio.start_unix_server(self._serve, path, limit=MAX_LINE)
+                self._server = await asyncio.start_unix_server(self._begin, path, limit=MAX_LINE)
             finally:
                 os.umask(mask)
 
     async def close(self) -> None:
-        """Stop listening."""
+        """Stop listening, and break off answers: what they read from is closed next."""
         if self._server is not None:
             self._server.close()
             self._server = None
             (self._directory / SOCKET_NAME).unlink(missing_ok=True)
+        for task in self._answering:
+            task.cancel()
+        await asyncio.gather(*self._answering, return_exceptions=True)
+        # Connections are closed in the loop's next turn.
+        await asyncio.sleep(0)
+
+    def _begin(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if self._server is None:
+            # The crawl has ended while somebody was on the way in.
+            writer.transport.abort()
+            return
+        task = asyncio.get_running_loop().create_task(self._serve(reader, writer))
+        self._answering.add(task)
+        task.add_done_callback(self._answering.discard)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
@@ -49,15 +69,22 @@ class InspectServer:
             async for line in self._answer(question):
                 writer.write(line)
                 await writer.drain()
-        except (OSError, ValueError, KeyError, TypeError):
+        except (OSError, ValueError, KeyError, TypeError, SkitterError) as error:
             # A client that asks nonsense or hangs up gets no answer; the crawl goes on.
-            pass
+            log.debug("a question was not answered: %s", error)
+        except asyncio.CancelledError:
+            # What the client has not read yet would keep the connection open.
+            writer.transport.abort()
+            raise
         finally:
             writer.close()
 
 
-async def ask_running(directory: Path, question: Question) -> AsyncIterator[bytes]:
-    """Ask the process that owns ``directory``; yields nothing when none answers."""
+async def ask_running(directory: Path, question: Question) -> AsyncGenerator[bytes, None]:
+    """Ask the process that owns ``directory``; yields nothing when none answers.
+
+    Ends where that process does: a list says itself when it is complete.
+    """
     with _short_path(directory) as path:
         try:
             reader, writer = await asyncio.open_unix_connection(path, limit=MAX_LINE)
@@ -68,6 +95,8 @@ async def ask_running(directory: Path, question: Question) -> AsyncIterator[byte
         await writer.drain()
         while (line := await reader.readline()).endswith(b"\n"):
             yield line
+    except ConnectionError:
+        return
     finally:
         writer.close()
 

@@ -9,7 +9,7 @@ that "climate change" is found in "/climate-change/".
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import cast
 from unicodedata import normalize
@@ -48,14 +48,13 @@ class KeywordPattern:
 
     def matches(self, text: str) -> bool:
         """Tell whether any keyword is in ``text``."""
-        if self._glance.search(text) is None:
-            return False
-        return self._glance is self._pattern or self._pattern.search(text) is not None
+        return bool(self.places(text))
 
-    def places(self, text: str) -> Iterator[tuple[int, str]]:
-        """Yield where each keyword stands, and how it is written there."""
-        for match in self._pattern.finditer(text):
-            yield match.start(), match[0]
+    def places(self, text: str) -> Sequence[tuple[int, str]]:
+        """Return where each keyword stands, and how it is written there."""
+        if self._glance.search(text) is None:
+            return ()
+        return [(match.start(), match[0]) for match in self._pattern.finditer(text)]
 
 
 def _singular(word: str) -> str:
@@ -93,15 +92,17 @@ def _pieces(word: str) -> tuple[str, str, str]:
     """Return the expression of ``word`` in three: first character, second, and the rest."""
     spaced = _UNSPACED.match(word) is None
     tokens = [re.escape(char) if char != " " else _GAP for char in _SPACES.sub(" ", word)]
-    first, second = tokens[0], tokens[1] if len(tokens) > 1 else ""
+    first, second = tokens[0], tokens[1] if len(tokens) > 1 and tokens[1] != _GAP else ""
+    rest = "".join(tokens[2 if second else 1 :])
+    # What must not stand before is asked behind two characters, where few places are left.
     guard = ""
     if word[0].isdigit():
-        guard = rf"(?<!\d{first})"
+        guard = rf"(?<!\d{first}{second})"
     elif spaced and word[0].isalpha():
-        guard = f"(?<!{_LETTER}{first})"
+        guard = f"(?<!{_LETTER}{first}{second})"
     end = ""
     if word[-1].isdigit():
         end = r"(?!\d)"
     elif spaced and len(word) < PREFIX_CHARS:
         end = f"(?:e?s)?(?!{_LETTER})"
-    return first + guard, second, "".join(tokens[2:]) + end
+    return first, second + guard, rest + end

@@ -2,11 +2,14 @@
 
 Each page counts once for every target it links to. Counting is one C call per page over keys that
 are remembered with the hrefs. When the table is full the rarely linked half is forgotten, so large
-counts are right and small ones are lower bounds; a kill loses the last seconds of counting.
+counts are right and small ones are lower bounds; sites met after the first 200,000 are not counted.
+A kill loses the last seconds of counting.
 """
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from heapq import nlargest
+from operator import itemgetter
 
 import msgspec
 
@@ -14,6 +17,7 @@ from skitter.types import Fingerprint, HostKey, JobNumber
 from skitter.url.host import host_key
 
 MOST_KEYS = 200_000
+MOST_ORIGINS = 200_000
 KEPT = 5_000
 """Pages and hosts that are stored."""
 STORE_EVERY_S = 20.0
@@ -54,11 +58,16 @@ class Linked:
         self._numbers: dict[str, int] = {}
         self._stored_at: float | None = None
 
-    def key(self, url: str, fp: Fingerprint | None) -> int:
-        """Return what stands for a target; without a fingerprint its host alone is counted."""
+    def key(self, url: str, fp: Fingerprint | None) -> int | None:
+        """Return what stands for a target; without a fingerprint its host alone is counted.
+
+        None, for which nothing is counted, when there are too many sites.
+        """
         origin = url[: url.index("/", 8)]
         number = self._numbers.get(origin)
         if number is None:
+            if len(self._origins) >= MOST_ORIGINS:
+                return None
             number = self._numbers[origin] = len(self._origins)
             self._origins.append(origin)
         return (number << _FP_BITS) | (fp or 0)
@@ -70,23 +79,28 @@ class Linked:
             self._forget_rare()
 
     def _forget_rare(self) -> None:
-        kept = self._counts.most_common(MOST_KEYS // 2)
-        for key, count in self._counts.most_common()[MOST_KEYS // 2 :]:
+        self._counts.pop(None, None)
+        ranked = self._counts.most_common()
+        self._counts = Counter(dict(ranked[: MOST_KEYS // 2]))
+        self._hosts.update(self._by_origin(ranked[MOST_KEYS // 2 :]))
+
+    def _by_origin(self, counts: Iterable[tuple[int | None, int]]) -> dict[str, int]:
+        """Return links to each site; a list of numbers, because this holds up the crawl."""
+        links = [0] * len(self._origins)
+        for key, count in counts:
             if key is not None:
-                self._hosts[self._origins[key >> _FP_BITS]] += count
-        self._counts = Counter(dict(kept))
+                links[key >> _FP_BITS] += count
+        return {origin: count for origin, count in zip(self._origins, links, strict=True) if count}
 
     def table(self) -> LinkedTable:
         """Return the most linked pages and hosts, most linked first."""
-        self._counts.pop(None, None)
         hosts = Counter(self._hosts)
-        pages: list[LinkedPage] = []
-        for key, links in self._counts.most_common():
-            assert key is not None
-            origin = self._origins[key >> _FP_BITS]
-            hosts[origin] += links
-            if len(pages) < KEPT and key & _FP_MASK:
-                pages.append(LinkedPage(origin, Fingerprint(key & _FP_MASK), links))
+        hosts.update(self._by_origin(self._counts.items()))
+        targets = ((key, n) for key, n in self._counts.items() if key and key & _FP_MASK)
+        pages = [
+            LinkedPage(self._origins[key >> _FP_BITS], Fingerprint(key & _FP_MASK), links)
+            for key, links in nlargest(KEPT, targets, key=itemgetter(1))
+        ]
         return LinkedTable(_VERSION, pages, dict(hosts.most_common(KEPT)))
 
     def take_mark(self, job: JobNumber, now_s: float, *, force: bool = False) -> dict[str, bytes]:
@@ -104,7 +118,8 @@ class Linked:
         self._hosts.update(table.hosts)
         for page in table.pages:
             self._counts[self.key(f"{page.origin}/", page.fp)] += page.links
-            self._hosts[page.origin] -= page.links
+            # A site may have a page among the first and not be among them itself.
+            self._hosts[page.origin] = max(0, self._hosts[page.origin] - page.links)
 
 
 def linked_mark(job: JobNumber) -> str:

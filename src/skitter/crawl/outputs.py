@@ -137,7 +137,8 @@ def _fields(visit: Visit) -> Mapping[str, str]:
 
 def _locate(visit: Visit, location: Location) -> None:
     record = visit.record
-    if record is not None and record.status is not None:
+    # Without a size no body was taken: the last capture is of a redirect on the way there.
+    if record is not None and record.bytes is not None:
         record.warc_file = location.file
         record.warc_offset = location.offset
         record.payload_digest = location.payload_digest

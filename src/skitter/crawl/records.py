@@ -8,7 +8,7 @@ from skitter.crawl.trip import Trip, Visit
 from skitter.fetch.base import Response
 from skitter.job.spec import Job
 from skitter.parse.page import ParsedPage
-from skitter.pipeline.record import PageRecord
+from skitter.pipeline.record import SITEMAP_CLASS, PageRecord
 from skitter.types import Outcome, PageClass
 from skitter.url.normalise import NormalUrl
 
@@ -27,12 +27,18 @@ def begin_record(
         outcome=outcome,
         error=error,
         depth=lease.depth,
-        page_class="nav" if lease.page_class is PageClass.NAV else "data",
+        page_class=_page_class(trip),
         referrer=lease.referrer or None,
         fetched_at=now.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
         visit=lease.visit,
         labels=job.labels,
     )
+
+
+def _page_class(trip: Trip) -> str:
+    if not trip.is_page:
+        return SITEMAP_CLASS
+    return "nav" if trip.lease.page_class is PageClass.NAV else "data"
 
 
 def lead_to(visit: Visit, trip: Trip, target: NormalUrl) -> PageRecord:
@@ -48,7 +54,7 @@ def take_headers(record: PageRecord, response: Response) -> None:
     headers = response.headers
     record.status = response.status
     record.elapsed_ms = response.elapsed_ms
-    record.content_type = response.content_type or response.media_type or None
+    record.content_type = response.read_as
     record.bytes = len(response.body)
     record.etag = headers.get("etag")
     record.last_modified = headers.get("last-modified")

@@ -72,10 +72,11 @@ class Relevance:
         """Return how promising a link is; ``parent`` is what its page hands down."""
         said = fold(anchor)
         text = f"{said}\n{fold(_address(url))}"
-        if not self._pattern.matches(text):
+        places = self._pattern.places(text)
+        if not places:
             return PARENT * parent * (SILENCE if _tells(anchor) else 1.0)
         in_text, in_url = set[str](), set[str]()
-        for start, word in self._pattern.places(text):
+        for start, word in places:
             (in_text if start < len(said) else in_url).add(word)
         return _either(SAID * _more(len(in_text)), SPELLED * _more(len(in_url)), PARENT * parent)
 
@@ -130,6 +131,6 @@ def _address(url: str) -> str:
 
 def _tells(anchor: str) -> bool:
     """Tell whether a text is long enough to name what it leads to."""
-    if anchor.count(" ") < _TELLING_WORDS - 1 and anchor.isascii():
-        return False
+    if anchor.isascii():
+        return sum(map(str.isalpha, anchor.split())) >= _TELLING_WORDS
     return len(_WORD.findall(anchor)) >= _TELLING_WORDS

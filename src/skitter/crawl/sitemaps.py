@@ -50,6 +50,10 @@ class SitemapFinder:
         self.starts = Scope(ScopeKind.HOST)
         """The hosts of entries and seeds, where the usual places are tried."""
 
+    def forget(self) -> None:
+        """Announce every site anew: what was announced may not have been kept."""
+        self._asked.clear()
+
     def entry(self, normal: NormalUrl) -> Link:
         """Return an entry as a link: a sitemap where only those are asked for, else a page."""
         if self._only and looks_like_sitemap(normal.url):

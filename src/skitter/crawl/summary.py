@@ -9,7 +9,7 @@ from skitter.crawl.traps.guard import Cut
 from skitter.crawl.trip import Visit
 from skitter.observability.stats import CrawlStats
 from skitter.pipeline.record import PageRecord
-from skitter.types import Outcome
+from skitter.types import Outcome, Role
 
 
 class Totals(msgspec.Struct):
@@ -34,7 +34,7 @@ class Totals(msgspec.Struct):
         """Take one visit into account; one that goes on is not counted."""
         if visit.page is not None:
             self.count(visit.page, visit.reason)
-        elif visit.record is not None:
+        elif visit.record is not None and visit.lease.role is Role.SITEMAP:
             self._count_sitemap(visit.record, guessed=not visit.lease.referrer)
 
     def _count_sitemap(self, record: PageRecord, *, guessed: bool) -> None:

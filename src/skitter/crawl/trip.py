@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 from skitter.fetch.base import Raw
 from skitter.frontier.model import Hop, Lease, Link, Result
-from skitter.pipeline.record import PageRecord
+from skitter.pipeline.record import UNLISTED, PageRecord
 from skitter.types import Fingerprint, HostKey, Role
 
 
@@ -41,7 +41,10 @@ class Visit:
     @property
     def page(self) -> PageRecord | None:
         """The record for the sinks; a sitemap's is in the page index alone."""
-        return self.record if self.lease.role is Role.PAGE else None
+        record = self.record
+        if record is None or self.lease.role is not Role.PAGE or record.page_class in UNLISTED:
+            return None
+        return record
 
     @property
     def weight(self) -> int:

@@ -4,11 +4,14 @@ A visit decides and fetches but keeps nothing: what it brings is a ``Visit``, ma
 committer.
 """
 
+import asyncio
 import logging
 from collections.abc import Callable
+from weakref import WeakValueDictionary
 
 from skitter.crawl.endings import Endings
 from skitter.crawl.equipment import Equipment
+from skitter.crawl.ordering import DOUBTFUL_RANK
 from skitter.crawl.records import describe
 from skitter.crawl.sitemap_visit import SitemapVisitor
 from skitter.crawl.travel import Traveller
@@ -19,9 +22,10 @@ from skitter.frontier.model import MAX_LOST, Freed, Lease, Link
 from skitter.parse.document import parse_page
 from skitter.parse.follow import FollowOptions
 from skitter.parse.page import ParsedPage
+from skitter.pipeline.record import TRAP_CLASS
 from skitter.politeness.decision import Code, Decision
 from skitter.politeness.directives import robots_directives
-from skitter.types import Outcome
+from skitter.types import HostKey, Outcome
 
 log = logging.getLogger(__name__)
 
@@ -37,6 +41,8 @@ class Visitor:
         self._endings = Endings(equipment)
         self._traveller = Traveller(equipment, self._endings, free)
         self._sitemaps = SitemapVisitor(equipment, self._traveller, self._endings)
+        self._doubtful: WeakValueDictionary[HostKey, asyncio.Lock] = WeakValueDictionary()
+        """By host: held while a page is visited that may lie in a trap."""
         scored = equipment.relevance is not None
         nofollow = not equipment.job.polite.robots
         self._plain = FollowOptions(
@@ -50,15 +56,8 @@ class Visitor:
         """Bring one URL as far as it goes now."""
         trip = Trip(lease, lease.url, lease.host, seen={lease.fp})
         try:
-            lost = lease.lost + self._with.blackbox.losses(lease)
-            if lost >= MAX_LOST:
-                why = f"given up: the process died or hung {lost} times while it was open"
-                return self._endings.end(trip, Outcome.FAILED, why, reason="poison")
-            if not trip.is_page:
-                return await self._sitemaps.visit(trip)
-            self._beware(trip)
-            response = await self._traveller.fetch(trip)
-            return self._read(trip, response)
+            self._refuse_poison(trip)
+            return await self._visit(trip)
         except Ended as ended:
             return ended.visit
         except FetchError as error:
@@ -67,6 +66,26 @@ class Visitor:
             raise
         except Exception as error:  # noqa: BLE001  one page must not end the crawl
             return self._broken(trip, error)
+
+    def _refuse_poison(self, trip: Trip) -> None:
+        lost = trip.lease.lost + self._with.blackbox.losses(trip.lease)
+        if lost >= MAX_LOST:
+            why = f"given up: the process died or hung {lost} times while it was open"
+            raise Ended(self._endings.end(trip, Outcome.FAILED, why, reason="poison"))
+
+    async def _visit(self, trip: Trip) -> Visit:
+        if not trip.is_page:
+            return await self._sitemaps.visit(trip)
+        if trip.lease.rank != DOUBTFUL_RANK:
+            return await self._visit_page(trip)
+        # One at a time: what it brings may spare the others.
+        async with self._doubtful.setdefault(trip.lease.host, asyncio.Lock()):
+            return await self._visit_page(trip)
+
+    async def _visit_page(self, trip: Trip) -> Visit:
+        self._beware(trip)
+        response = await self._traveller.fetch(trip)
+        return self._read(trip, response)
 
     def _broken(self, trip: Trip, error: Exception) -> Visit:
         log.error("visiting %s failed", trip.url, exc_info=error)
@@ -82,7 +101,10 @@ class Visitor:
         why = guard.before(lease.url, lease.depth, found_on=lease.referrer)
         if why is not None:
             why = f"it looks like part of a trap: {why}"
-            raise Ended(self._endings.refused(trip, Decision.refuse(Code.TRAP, why)))
+            visit = self._endings.refused(trip, Decision.refuse(Code.TRAP, why))
+            assert visit.record is not None
+            visit.record.page_class = TRAP_CLASS
+            raise Ended(visit)
 
     def _read(self, trip: Trip, response: Response) -> Visit:
         """Turn the final response into a record and links."""

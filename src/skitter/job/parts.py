@@ -123,6 +123,19 @@ class Traps(Part):
     """When a site is taken to make up pages without end; see docs/traps.md."""
 
     enabled: bool = Field(default=True, description="Cut links that lead into a trap.")
+    budget: Annotated[int, Field(ge=1, le=1_000)] = Field(
+        default=3,
+        description="Pages in a row that may bring nothing of their own before links are cut.",
+    )
+    max_segments: Annotated[int, Field(ge=1)] = Field(
+        default=24, description="Directories in a path at most."
+    )
+    max_query_chars: Annotated[int, Field(ge=1)] = Field(
+        default=1_500, description="Characters of a query at most."
+    )
+    max_params: Annotated[int, Field(ge=1)] = Field(
+        default=24, description="Parameters in a query at most."
+    )
 
 
 class Compression(StrEnum):

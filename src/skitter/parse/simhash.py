@@ -35,7 +35,7 @@ _SAMPLE = 96
 _TEXTS = XPath("//body//text()")
 _HREFS = XPath("//a/@href")
 _CODE = XPath("//body//script/text()|//body//style/text()|//body//template//text()")
-_URL_WORD = re.compile(r"[^\W\d_]{2,}")
+_URL_WORD = re.compile(r"[^\W\d_]+")
 _URL_MARKS = re.compile(r"[/?&=_.:%-]")
 _DIGITS = re.compile(r"\d+")
 _EDGES = (

@@ -5,7 +5,11 @@ from collections.abc import Mapping
 import msgspec
 
 SITEMAP_CLASS = "sitemap"
-"""The page class of lists of URLs; they are in the page index alone."""
+"""The page class of lists of URLs."""
+TRAP_CLASS = "trap"
+"""The page class of URLs that were queued and then taken for part of a trap, unasked."""
+UNLISTED = frozenset({SITEMAP_CLASS, TRAP_CLASS})
+"""Page classes that are in the page index alone: no output lists them."""
 
 
 class PageRecord(msgspec.Struct, kw_only=True):

@@ -1,32 +1,55 @@
 """Questions about a crawl's store and their answers, as lines of JSON."""
 
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from pathlib import Path
 
+import msgspec
+
 from skitter.crawl.explain import Explainer
-from skitter.crawl.linked import host_ranking, linked_mark, read_table
+from skitter.crawl.linked import LinkedTable, host_ranking, linked_mark, read_table
 from skitter.frontier.base import FrontierReader
-from skitter.pipeline.record import SITEMAP_CLASS
+from skitter.frontier.model import UrlState
+from skitter.pipeline.record import UNLISTED
 from skitter.types import JobNumber
 
 Question = Mapping[str, object]
 
 ARCHIVE_MARKS = "archive:"
-_SITEMAP = f'"page_class":"{SITEMAP_CLASS}"'.encode()
+
+
+class _Kind(msgspec.Struct):
+    """What of a record says whether it is one of a page."""
+
+    page_class: str
+
+
+_kind = msgspec.json.Decoder(_Kind).decode
 
 
 class Answers:
-    """Answers for one job, from an open store."""
+    """Answers for one job, from an open store.
 
-    def __init__(self, reader: FrontierReader, number: JobNumber, explainer: Explainer) -> None:
+    ``linked`` gives what a crawl has counted up to this moment; without it, what is stored counts.
+    """
+
+    def __init__(
+        self,
+        reader: FrontierReader,
+        number: JobNumber,
+        explainer: Explainer,
+        linked: Callable[[], LinkedTable] | None = None,
+    ) -> None:
         self._reader = reader
         self._number = number
         self._explainer = explainer
+        self._table = linked
 
     async def answer(self, question: Question) -> AsyncIterator[bytes]:
         """Yield the lines of the answer; the last one of a list says that it is complete."""
         match question:
+            case {"job": str(job)} if job != self._explainer.job.id:
+                yield _line({"error": f"holds the job {self._explainer.job.id!r}, not {job!r}"})
             case {"page": str(url)}:
                 yield _line(await self._page(url))
             case {"records": _}:
@@ -59,8 +82,7 @@ class Answers:
         while True:
             notes, after = await self._reader.notes(self._number, after)
             for note in notes:
-                # A quote inside a value is escaped, so this can only be the field itself.
-                if _SITEMAP not in note:
+                if _kind(note).page_class not in UNLISTED:
                     count += 1
                     yield note
             if not after:
@@ -69,13 +91,16 @@ class Answers:
 
     async def _linked(self, most: int) -> AsyncIterator[bytes]:
         """Yield the most linked pages that were fetched, then the most linked hosts."""
-        table = read_table(await self._reader.mark(linked_mark(self._number)))
+        if self._table is not None:
+            table = self._table()
+        else:
+            table = read_table(await self._reader.mark(linked_mark(self._number)))
         pages = 0
         for page in table.pages:
             if pages == most:
                 break
             sighting = await self._reader.look(self._number, page.host, page.fp)
-            if sighting.note:
+            if sighting.note and sighting.state is UrlState.DONE:
                 pages += 1
                 record = json.loads(sighting.note)
                 yield _line({"kind": "page", "url": record["url"], "links": page.links})

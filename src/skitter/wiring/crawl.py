@@ -241,7 +241,9 @@ async def open_crawl(
         assembly = _Assembly(job, number, options, frontier, fetcher)
         stack.push_async_callback(assembly.close)
         made = await assembly.open()
-        answers = Answers(frontier, number, assembly.explainer)
+        answers = Answers(
+            frontier, number, assembly.explainer, assembly.equipment.finder.linked.table
+        )
         inspector = InspectServer(options.data, answers.answer)
         await inspector.open()
         stack.push_async_callback(inspector.close)

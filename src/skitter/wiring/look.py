@@ -2,7 +2,8 @@
 
 import json
 import random
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import aclosing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -38,33 +39,38 @@ class ArchivedPage:
     """With transfer and content coding undone."""
 
 
-async def ask(data: Path, question: Question) -> AsyncIterator[bytes]:
+async def ask(data: Path, question: Question) -> AsyncGenerator[bytes, None]:
     """Yield the answer about the crawl in ``data``, asking the process that runs it if any."""
-    running = ask_running(data, question)
     answered = False
-    async for line in running:
-        answered = True
-        yield line
+    async with aclosing(ask_running(data, question)) as lines:
+        async for line in lines:
+            answered = True
+            yield line
     if answered:
         return
-    async for line in _ask_directory(data, question):
-        yield line
+    async with aclosing(_ask_directory(data, question)) as lines:
+        async for line in lines:
+            yield line
 
 
 async def complete_answer(data: Path, question: Question) -> AsyncIterator[bytes]:
     """Yield the lines of a list, and raise when it breaks off before its end."""
-    async for line in ask(data, question):
-        if line.startswith(b'{"complete":'):
-            return
-        yield line
+    async with aclosing(ask(data, question)) as lines:
+        async for line in lines:
+            if line.startswith(b'{"complete":'):
+                return
+            if line.startswith(b'{"error":'):
+                raise DataDirError(f"--data {data}: {json.loads(line)['error']}")
+            yield line
     raise DataDirError(f"--data {data}: the crawl ended while it was read; ask again")
 
 
 async def explain_page(data: Path, url: str) -> dict[str, object]:
     """Return everything known of ``url`` in a data directory."""
-    async for line in ask(data, {"page": url}):
-        found: dict[str, object] = json.loads(line)
-        return found
+    async with aclosing(ask(data, {"page": url})) as lines:
+        async for line in lines:
+            found: dict[str, object] = json.loads(line)
+            return found
     raise DataDirError(f"--data {data}: no answer from the crawl there; ask again")
 
 
@@ -107,7 +113,7 @@ def _decoded(payload: bytes, coding: str | None, url: str) -> bytes:
         return payload
 
 
-async def _ask_directory(data: Path, question: Question) -> AsyncIterator[bytes]:
+async def _ask_directory(data: Path, question: Question) -> AsyncGenerator[bytes, None]:
     directory = DataDir(data)
     directory.require()
     directory.acquire()

@@ -64,9 +64,16 @@ def make_archive(job: Job, options: RunOptions) -> Archive | None:
 
 def make_guard(job: Job, clock: Clock) -> TrapGuard | None:
     """Return the trap guard, unless it is switched off."""
-    if not job.traps.enabled:
+    traps = job.traps
+    if not traps.enabled:
         return None
-    return TrapGuard(TrapLimits(), now_ms=clock.now_ms)
+    limits = TrapLimits(
+        budget=traps.budget,
+        max_segments=traps.max_segments,
+        max_query_chars=traps.max_query_chars,
+        max_params=traps.max_params,
+    )
+    return TrapGuard(limits, now_ms=clock.now_ms)
 
 
 def seen_options(job: Job) -> SeenOptions:

@@ -298,6 +298,7 @@ class CrawlRig:
     def engine(self, **options: Any) -> Engine:
         """Return an engine over these pieces; it needs the machine's clock to make progress."""
         self.stats = CrawlStats()
+        self.totals.show(self.stats)
         chosen = EngineOptions(**{"concurrency": 4, **options})
         engine = Engine(self.equipment, self.committer, stats=self.stats, options=chosen)
         engine.seeded()

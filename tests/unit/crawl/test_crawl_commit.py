@@ -8,11 +8,13 @@ from typing import Any
 import pytest
 from crawl_rig import HOME, SITE, CrawlRig, MemorySink, Web, by_url, make_job
 
+from skitter.crawl import commit
 from skitter.crawl.commit import BATCH, MAX_WAITING, Committer, scope_mark, totals_mark
 from skitter.crawl.outputs import Outputs
 from skitter.crawl.summary import Totals
-from skitter.crawl.trip import Visit
+from skitter.crawl.trip import Kept, Visit
 from skitter.errors import SinkError, StoreUnavailable
+from skitter.fetch.base import Raw
 from skitter.frontier.embedded.frontier import EmbeddedFrontier
 from skitter.frontier.model import Ack, Receipt, UrlState
 from skitter.pipeline.base import Batch
@@ -182,6 +184,26 @@ async def test_workers_wait_while_too_many_visits_are_unsafe(rig: CrawlRig) -> N
     assert not blocked.done()
     await rig.committer.flush()
     await asyncio.wait_for(blocked, 5)
+
+
+async def test_workers_wait_while_too_many_bytes_are_unsafe(
+    rig: CrawlRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, two, three = await visits(rig, 0, 3)
+    monkeypatch.setattr(commit, "MAX_WAITING_BYTES", 1000)
+    for visit, size in ((one, 900), (two, 100), (three, 10)):
+        raw = Raw(b"", bytes(size), 0)
+        visit.kept = [Kept(url=HOME, at_ms=0, raw=raw, address="", cut="")]
+    await asyncio.wait_for(rig.committer.add(one), 5)
+    blocked = asyncio.create_task(rig.committer.add(two))
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert not blocked.done()
+    await rig.committer.flush()
+    await asyncio.wait_for(blocked, 5)
+    # What was made safe weighs nothing any more.
+    await asyncio.wait_for(rig.committer.add(three), 5)
+    await rig.committer.flush()
 
 
 # Failures

@@ -8,6 +8,8 @@ import pytest
 from crawl_rig import HOME, SITE, CrawlRig, HeldFetcher, MemorySink, Web, by_url, make_job
 
 from skitter.clock import SystemClock
+from skitter.crawl.commit import Committer, totals_mark
+from skitter.crawl.summary import Totals
 from skitter.errors import SinkError, StoreUnavailable
 from skitter.fetch.base import Request, Response
 from skitter.frontier.model import UrlState
@@ -111,6 +113,69 @@ async def test_the_limit_of_pages_is_exact_and_the_rest_stays_queued(
     assert len(rig.asked) == limit
     counts = await rig.counts()
     assert (counts.done, counts.offered) == (limit, PAGES)
+
+
+async def test_a_limit_of_time_ends_the_run_and_leaves_the_rest_queued(
+    tmp_path: Path, web: Web
+) -> None:
+    rig = CrawlRig(tmp_path, web, make_job())
+    held = HeldFetcher(rig.fetcher)
+    await rig.open(held, SystemClock())
+    held.hold(f"{SITE}/3")
+    await rig.offer(HOME)
+    engine = rig.engine(time_s=0.1, drain_s=0.05)
+    await asyncio.wait_for(engine.run(rig.visitor, rig.grants), 30)
+    assert engine.stopped_by == "time limit"
+    assert (await rig.counts()).pending > 0
+    await rig.close()
+
+
+async def test_a_limit_of_bytes_counts_the_whole_job(tmp_path: Path, web: Web) -> None:
+    size = len(answer.body) if isinstance(answer := web[f"{SITE}/0"], Response) else 0
+    for run in (1, 2):
+        rig = CrawlRig(tmp_path, web, make_job())
+        await rig.open(clock=SystemClock())
+        rig.totals = Totals.decode(await rig.frontier.mark(totals_mark(rig.number)))
+        rig.committer = Committer(rig.equipment, rig.outputs, rig.totals)
+        await rig.offer(HOME)
+        engine = rig.engine(bytes=20 * size * run)
+        await engine.run(rig.visitor, rig.grants)
+        await rig.close()
+        assert engine.stopped_by == "bytes limit"
+        assert rig.totals.body_bytes >= 20 * size * run
+        assert 0 < len(rig.sink.records) < PAGES
+
+
+async def test_a_run_that_has_reached_its_bytes_before_asks_for_nothing(rig: CrawlRig) -> None:
+    await rig.offer(HOME)
+    rig.totals.body_bytes = 1000
+    engine = rig.engine(bytes=1000)
+    await engine.run(rig.visitor, rig.grants)
+    assert (engine.stopped_by, rig.asked) == ("bytes limit", [])
+
+
+async def test_sitemaps_count_neither_as_pages_nor_as_errors(tmp_path: Path, web: Web) -> None:
+    web.sitemap(f"{SITE}/sitemap_index.xml", f"{SITE}/listed")
+    web.html(f"{SITE}/listed", "listed")
+    web.status(f"{SITE}/sitemap.xml", 404)
+    rig = CrawlRig(tmp_path, web, make_job(sitemaps="auto"))
+    await rig.open(clock=SystemClock())
+    await rig.run()
+    await rig.close()
+    assert rig.stats.run_pages == PAGES + 1
+    assert rig.stats.errors == {}
+    assert rig.stats.status_codes == {200: PAGES + 1}
+
+
+async def test_a_limit_of_pages_is_exact_beside_sitemaps(tmp_path: Path, web: Web) -> None:
+    web.sitemap(f"{SITE}/sitemap.xml", *(f"{SITE}/{n}" for n in range(PAGES)))
+    rig = CrawlRig(tmp_path, web, make_job(sitemaps="auto", polite={"per_host": 9}))
+    await rig.open(clock=SystemClock())
+    await rig.offer(HOME)
+    engine = rig.engine(pages=5)
+    await engine.run(rig.visitor, rig.grants)
+    await rig.close()
+    assert (engine.stopped_by, len(rig.sink.records)) == ("pages limit", 5)
 
 
 async def test_a_stopped_run_finishes_what_is_in_flight_and_makes_it_safe(

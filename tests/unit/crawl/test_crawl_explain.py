@@ -138,3 +138,36 @@ async def test_what_is_no_url_is_answered_in_words(rig: CrawlRig) -> None:
     found = await why(rig, "gopher://old.test/")
     assert found["state"] == "unknown"
     assert "gopher" in found["why"]
+
+
+# Sitemaps
+
+
+async def test_a_sitemap_is_shown_with_what_it_listed(tmp_path: Path, web: Web) -> None:
+    web.robots(f"Sitemap: {SITE}/map.xml\nSitemap: {SITE}/gone.xml")
+    web.sitemap(f"{SITE}/map.xml", f"{SITE}/a", "http://other.test/")
+    web.status(f"{SITE}/gone.xml", 404)
+    rig = CrawlRig(tmp_path, web, make_job(sitemaps="auto"))
+    await rig.open()
+    await rig.crawl()
+    found = await why(rig, f"{SITE}/map.xml")
+    gone = await why(rig, f"{SITE}/gone.xml")
+    await rig.close()
+    assert found["state"] == "done"
+    record = found["record"]
+    assert (record["page_class"], record["n_links"]) == ("sitemap", 1)
+    assert record["referrer"] == f"{SITE}/robots.txt"
+    assert gone["state"] == "dead"
+    assert "404" in gone["why"]
+
+
+async def test_a_page_nobody_listed_says_so_where_sitemaps_alone_count(
+    tmp_path: Path, web: Web
+) -> None:
+    rig = CrawlRig(tmp_path, web, make_job(sitemaps="only"))
+    await rig.open()
+    await rig.crawl()
+    found = await why(rig, f"{SITE}/a")
+    await rig.close()
+    assert found["state"] == "unknown"
+    assert "no sitemap" in found["why"]

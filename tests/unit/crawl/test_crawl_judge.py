@@ -78,6 +78,17 @@ def test_links_are_followed_down_to_the_depth_of_the_job(
     assert [at for at in (0, 1, 2, 99) if judge.follows_from(at)] == follows
 
 
+def test_urls_with_a_query_have_a_depth_of_their_own() -> None:
+    judge, host = make_judge(depth=9, dynamic_depth=1), HostKey("site.test")
+    assert judge.refusal(f"{SITE}/a?b=c", host, 1) is None
+    assert judge.refusal(f"{SITE}/a?b=c", host, 2) is Code.DEPTH
+    assert judge.refusal(f"{SITE}/a", host, 2) is None
+
+
+def test_with_sitemaps_alone_no_link_is_followed() -> None:
+    assert not make_judge(sitemaps="only").follows_from(0)
+
+
 def test_a_scope_that_grows_is_seen_at_once() -> None:
     judge = make_judge()
     url, host = "http://other.test/", HostKey("other.test")

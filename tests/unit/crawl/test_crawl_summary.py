@@ -1,12 +1,16 @@
 """Totals over all runs of a job."""
 
+import msgspec
+from crawl_rig import fake_lease
 from hypothesis import given
 from hypothesis import strategies as st
 
 from skitter.crawl.summary import Totals
+from skitter.crawl.trip import Visit
+from skitter.frontier.model import Result
 from skitter.observability.stats import CrawlStats
 from skitter.pipeline.record import PageRecord
-from skitter.types import Outcome
+from skitter.types import Outcome, Role
 
 
 def record(
@@ -89,3 +93,34 @@ def test_the_counts_a_person_watches_are_the_totals() -> None:
     totals.show(stats)
     assert (stats.pages, stats.ok, stats.failed, stats.refused) == (4, 1, 1, 1)
     assert (stats.duplicates, stats.run_pages) == (1, 1)
+
+
+def taken(*records: tuple[PageRecord | None, Role, str]) -> Totals:
+    """Count visits given as record, role and referrer."""
+    totals = Totals()
+    for one, role, referrer in records:
+        lease = fake_lease(role=role, referrer=referrer)
+        totals.take(Visit(lease=lease, result=Result.DONE, reason="why", record=one))
+    return totals
+
+
+def test_sitemaps_have_columns_of_their_own() -> None:
+    read, broken = record("ok", status=200, size=9), record("ok")
+    read.n_links, broken.n_links, broken.error = 7, 3, "it is cut off"
+    totals = taken(
+        (read, Role.SITEMAP, "named"),
+        (broken, Role.SITEMAP, "named"),
+        (record("http_error", status=404), Role.SITEMAP, ""),
+        (None, Role.SITEMAP, "named"),
+        (record("ok"), Role.PAGE, ""),
+        (None, Role.PAGE, ""),
+    )
+    assert (totals.sitemaps, totals.sitemap_urls, totals.sitemap_faults) == (2, 10, 1)
+    assert (totals.pages, totals.body_bytes, totals.status_codes) == (1, 0, {})
+    assert totals.errors == {"why": 1}
+
+
+def test_totals_of_a_version_without_sitemaps_are_read() -> None:
+    stored = msgspec.msgpack.encode({"pages": 3, "ok": 2})
+    totals = Totals.decode(stored)
+    assert (totals.pages, totals.ok, totals.sitemaps) == (3, 2, 0)

@@ -8,7 +8,7 @@ For one page the order of calls is: ``before``, ``wants_content``, ``page``, the
 each of its links.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 
 from skitter.crawl.traps.atlas import Atlas
 from skitter.crawl.traps.limits import CIRCLES, TrapLimits, comes_round, too_far
@@ -27,9 +27,8 @@ from skitter.crawl.traps.store import (
     StrainRow,
 )
 from skitter.crawl.traps.verdict import is_doubtful, is_inside, is_kin, is_own, objection
-from skitter.crawl.traps.visit import PageSeen, skeleton_key
+from skitter.crawl.traps.visit import PageSeen, joined, skeleton_key
 from skitter.parse.simhash import Sketch
-from skitter.url.parse import Base
 
 __all__ = ["Cut", "TrapGuard", "TrapLimits"]
 
@@ -106,14 +105,14 @@ class TrapGuard:
             return False
         self._settle()
         shape = self._atlas.shape(url)
-        other = self._atlas.shape(found_on) if found_on else None
-        return is_wanted(self._atlas.host(shape.origin), shape, depth, other)
+        return is_wanted(self._atlas, shape, depth, found_on)
 
     def page(self, url: str, *, depth: int, found_on: str, sketch: Sketch | None) -> None:
         """Take in a page that was fetched; ``sketch`` where the content was wanted."""
         if not self._limits.enabled:
             return
-        at = self._open(url, depth, found_on)
+        # Who linked to a page matters only when it is read.
+        at = self._open(url, depth, found_on if sketch is not None else "")
         at.family.pages += 1
         if sketch is not None:
             self._read(at, found_on, sketch)
@@ -286,23 +285,6 @@ class TrapGuard:
 
 def _origin(url: str) -> str:
     return url[: url.find("/", 8)]
-
-
-def joined(url: str, hrefs: Sequence[str]) -> list[str]:
-    """Return the links of a page as URLs; most are paths, which need no parsing."""
-    origin = _origin(url)
-    urls: list[str] = []
-    base: Base | None = None
-    for href in hrefs:
-        if href[:1] == "/" and href[:2] != "//":
-            urls.append(origin + href)
-        elif href.startswith(("http://", "https://")):
-            urls.append(href)
-        else:
-            base = base or Base(url)
-            if target := base.join(href):
-                urls.append(target)
-    return urls
 
 
 def _answers_for(shape: Shape, family: Family) -> str:

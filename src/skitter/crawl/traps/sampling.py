@@ -1,5 +1,6 @@
 """Which pages are read: all that are under suspicion, and of the rest ever fewer."""
 
+from skitter.crawl.traps.atlas import Atlas
 from skitter.crawl.traps.memory import Family, Host, Slot
 from skitter.crawl.traps.shape import Shape
 from skitter.crawl.traps.verdict import is_doubtful, is_own
@@ -12,8 +13,9 @@ _MIRRORED = 300
 """Pages of a host that are read to know its directories by their copies."""
 
 
-def is_wanted(host: Host, shape: Shape, depth: int, other: Shape | None) -> bool:
-    """Tell whether the text of a page is needed; ``other`` is the page that linked to it."""
+def is_wanted(atlas: Atlas, shape: Shape, depth: int, found_on: str) -> bool:
+    """Tell whether the text of a page is needed that ``found_on`` links to."""
+    host = atlas.host(shape.origin)
     if shape.slot:
         slot = host.slot(shape)
         return slot is None or slot.is_open
@@ -25,12 +27,18 @@ def is_wanted(host: Host, shape: Shape, depth: int, other: Shape | None) -> bool
     if _is_suspect(host, shape, family):
         return True
     pages = family.pages
-    own = other is not None and is_own(shape, family, other, host.families.get(other.template))
-    deep = depth - family.depth >= _GENERATIONS
-    if own and (deep or is_doubtful(host, shape, family, own=True)):
-        return pages % (1 + pages // _EVERY) == 0
+    if found_on and _may_go_on(host, shape, family, depth):
+        other = atlas.shape(found_on)
+        if is_own(shape, family, other, host.families.get(other.template)):
+            return pages % (1 + pages // _EVERY) == 0
     # The second, third, fifth, 17th, 65th …
     return pages <= 2 or (pages & (pages - 1) == 0 and pages.bit_length() % 2 == 1)
+
+
+def _may_go_on(host: Host, shape: Shape, family: Family, depth: int) -> bool:
+    """Tell whether a page would be a step of an endless way, if its own kind led to it."""
+    deep = depth - family.depth >= _GENERATIONS
+    return deep or is_doubtful(host, shape, family, own=True)
 
 
 def _is_suspect(host: Host, shape: Shape, family: Family) -> bool:

@@ -23,6 +23,7 @@ _DIGITS = re.compile(r"\d+")
 _MAX_TEMPLATE = 240
 _MAX_NAMES = 24
 _LONG_NUMBER = 9
+_LONG_INSIDE = re.compile(rf"/\d{{{_LONG_NUMBER},}}/")
 _DATE = re.compile(
     r"(?<![0-9A-Za-z])(?P<y>[12]\d{3})(?:[-/_.]?(?P<m>0[1-9]|1[0-2])(?:[-/_.]?(?P<d>[0-2]\d|3[01]))?"
     r"|[-/_.](?P<m1>[1-9])(?:[-/_.](?P<d1>\d\d?))?)(?![0-9A-Za-z])"
@@ -95,17 +96,20 @@ def shape_of(url: str) -> Shape:
     path, _, query = rest.partition("?")
     segments = path.split("/")[1:]
     kinds = [*map(kind_of, segments)]
-    slot = ""
-    if any(ID in kind for kind in kinds) or any(map(_may_be_session, segments)):
+    joined = "/".join(kinds)
+    slot = skeleton = ""
+    if ID in joined or not SESSION_NAMES.isdisjoint(segments) or _LONG_INSIDE.search(path):
         slot = _mark_ids(segments, kinds)
-    stars = [kind if ID in kind else segment for kind, segment in zip(kinds, segments, strict=True)]
+        joined = "/".join(kinds)
+        pieces = zip(kinds, segments, strict=True)
+        stars = [kind if ID in kind else segment for kind, segment in pieces]
+        skeleton = f"{origin}/{'/'.join(stars)}" if slot else ""
     folded = len(set(segments)) < len(segments) and _repeats(segments)
     if folded:
-        kinds = [*dict.fromkeys(filter(None, kinds)), "…"]
-    place = _short(f"{origin}/{'/'.join(kinds)}")
+        joined = "/".join([*dict.fromkeys(filter(None, kinds)), "…"])
+    place = _short(f"{origin}/{joined}")
     names: tuple[str, ...] = ()
     template = place
-    skeleton = f"{origin}/{'/'.join(stars)}" if slot else ""
     if query:
         pairs = [part.partition("=")[::2] for part in query.split("&")]
         names = tuple(_name(name) for name, _ in pairs[:_MAX_NAMES])
@@ -130,10 +134,6 @@ def _name(name: str) -> str:
 
 def _short(template: str) -> str:
     return template if len(template) <= _MAX_TEMPLATE else f"{template[:_MAX_TEMPLATE]}…"
-
-
-def _may_be_session(segment: str) -> bool:
-    return segment.isdigit() or segment.lower() in SESSION_NAMES
 
 
 def _mark_ids(segments: list[str], kinds: list[str]) -> str:

@@ -87,7 +87,7 @@ def is_doubtful(host: Host, shape: Shape, family: Family, *, own: bool) -> bool:
 
     What looks like a trap shows what it is best when all real pages are known.
     """
-    slot = host.slots.get(shape.slot) if shape.slot else None
+    slot = host.slot(shape)
     mirror = host.mirrors.get(shape.top)
     if (slot is not None and slot.is_open) or (mirror is not None and mirror.is_open):
         return True

@@ -1,5 +1,6 @@
 """One page and what it brought: the evidence, and what follows from it."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from xxhash import xxh3_64_intdigest
@@ -19,6 +20,7 @@ from skitter.crawl.traps.verdict import (
     judge_strain,
 )
 from skitter.parse.simhash import Sketch, near
+from skitter.url.parse import Base
 
 THIN_WORDS = 12
 MAX_OTHERS = 20
@@ -31,6 +33,23 @@ _SKELETONS = 2_000
 def skeleton_key(shape: Shape) -> int:
     """Return the number of a URL without its ids; 0 where it has none."""
     return xxh3_64_intdigest(shape.skeleton.encode()) if shape.skeleton else 0
+
+
+def joined(url: str, hrefs: Sequence[str]) -> list[str]:
+    """Return the links of a page as URLs; most are paths, which need no parsing."""
+    origin = url[: url.find("/", 8)]
+    urls: list[str] = []
+    base: Base | None = None
+    for href in hrefs:
+        if href[:1] == "/" and href[:2] != "//":
+            urls.append(origin + href)
+        elif href.startswith(("http://", "https://")):
+            urls.append(href)
+        else:
+            base = base or Base(url)
+            if target := base.join(href):
+                urls.append(target)
+    return urls
 
 
 @dataclass(slots=True, eq=False)

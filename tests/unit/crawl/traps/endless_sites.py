@@ -2,7 +2,7 @@
 
 import hashlib
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import date, timedelta
 from urllib.parse import parse_qsl, urlencode
 
@@ -394,7 +394,7 @@ OTHER_FOUR = {
 }
 
 
-def all_of(traps: dict[str, Callable[[str], Answer | None]]) -> Web:
+def all_of(traps: Mapping[str, Callable[[str], Answer | None]]) -> Web:
     """Return an ordinary site with several traps beside it; what its home leads to is real."""
 
     def answer(path: str) -> Answer | None:

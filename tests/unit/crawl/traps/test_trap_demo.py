@@ -22,7 +22,8 @@ _HREF = re.compile(r'<a href="([^"#]+)')
 def crawl(web: Web, name: str, guard: TrapGuard) -> list[Target]:
     """Fetch a site page by page, links as the pages have them."""
     base = web.url(Target(name, "/"))[:-1]
-    queue, seen, fetched = deque([(f"{base}/", 0, "")]), {f"{base}/"}, []
+    queue, seen = deque([(f"{base}/", 0, "")]), {f"{base}/"}
+    fetched: list[Target] = []
     while queue and len(fetched) < 2_000:
         url, depth, found_on = queue.popleft()
         target = Target(name, url.removeprefix(base))
