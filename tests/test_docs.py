@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from outputs import read_output
 
 from skitter.cli import report
 from skitter.crawl.engine import EngineOptions
@@ -141,10 +142,21 @@ def test_every_command_of_the_readme_does_its_work(reader: Reader) -> None:
 
 
 def test_the_crawls_of_the_readme_bring_pages(reader: Reader) -> None:
-    for name in ("wide.jsonl", "example.jsonl", "stdin.jsonl"):
+    for name in ("wide.jsonl", "subject.jsonl", "listed.jsonl", "example.jsonl", "stdin.jsonl"):
         assert any(record["outcome"] == "ok" for record in reader.records(name)), name
     assert len(reader.records("wide.jsonl")) == 50
     assert {record["labels"]["desk"] for record in reader.records("example.jsonl")} == {"ports"}
+
+
+def test_the_formats_and_the_archive_of_the_readme_hold_the_same_pages(reader: Reader) -> None:
+    outputs = [reader.directory / f"kept.{ending}" for ending in ("parquet", "sqlite", "csv")]
+    found = [sorted(record.url for record in read_output(path)) for path in outputs]
+    assert found[0] == found[1] == found[2]
+    assert f"{reader.home}/about" in found[0]
+    assert "About Demo Harbour" in (reader.directory / "about.html").read_text()
+    [headers] = [ended.stdout for ended in reader.ended if "--headers" in ended.args[-1]]
+    assert headers.startswith("HTTP/1.1 200 OK")
+    assert f"{reader.home}/" in (reader.directory / "seeds.txt").read_text().splitlines()
 
 
 def test_the_record_in_the_readme_is_what_comes_out(reader: Reader) -> None:
@@ -177,6 +189,7 @@ def test_make_run_crawls_the_demo_web_and_says_what_to_try_next(
     assert ended.returncode == 0, ended.stderr
     assert "Finished" in ended.stdout
     assert str(tmp_path / "demo" / "pages.jsonl") in ended.stdout
+    assert "A tour of what is there." in ended.stdout
     assert "Try next" in ended.stdout
 
 

@@ -14,6 +14,8 @@ from skitter.errors import SkitterError
 
 SOCKET_NAME = "skitter.sock"
 MAX_LINE = 16 << 20
+LAST_WORDS_S = 0.2
+"""How long a crawl that ends lets answers finish; a long list takes longer and is broken off."""
 
 Question = Mapping[str, object]
 Answer = Callable[[Question], AsyncIterator[bytes]]
@@ -46,9 +48,11 @@ class InspectServer:
             self._server.close()
             self._server = None
             (self._directory / SOCKET_NAME).unlink(missing_ok=True)
-        for task in self._answering:
-            task.cancel()
-        await asyncio.gather(*self._answering, return_exceptions=True)
+        if self._answering:
+            _, late = await asyncio.wait(self._answering, timeout=LAST_WORDS_S)
+            for task in late:
+                task.cancel()
+            await asyncio.gather(*late, return_exceptions=True)
         # Connections are closed in the loop's next turn.
         await asyncio.sleep(0)
 

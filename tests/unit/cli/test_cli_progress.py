@@ -105,6 +105,12 @@ def test_rare_kinds_are_summed_up() -> None:
     assert line[-1] == ("other", "7")
 
 
+def test_a_busy_machine_is_named_as_what_holds_requests_back() -> None:
+    stats = CrawlStats(in_flight=12, limit=16)
+    assert "in flight 12 (held to 16: the machine is busy)" in shown(View(), stats)
+    assert "held" not in shown(View(), CrawlStats(in_flight=12))
+
+
 def test_the_display_suits_the_stream() -> None:
     assert isinstance(make_display(quiet=True, stream=Terminal()), QuietDisplay)
     assert isinstance(make_display(quiet=False, stream=Terminal()), LiveDisplay)

@@ -1,8 +1,12 @@
 """The end of a crawl in words and in JSON."""
 
+from pathlib import Path
+
+import pytest
 from cli_fakes import summary
 
 from skitter.cli.summary import resume_command, summary_json, summary_lines
+from skitter.crawl.traps.guard import Cut
 
 
 def text(**changes: object) -> str:
@@ -62,3 +66,57 @@ def test_kinds_beyond_the_commonest_are_summed_up() -> None:
 def test_the_command_that_goes_on_never_starts_over() -> None:
     argv = ["crawl", "https://a.example/?a=1&b=2", "--fresh", "--depth", "2"]
     assert resume_command(argv).endswith("skitter crawl 'https://a.example/?a=1&b=2' --depth 2")
+
+
+def test_sitemaps_are_told_apart_by_what_became_of_them() -> None:
+    assert "sitemaps" not in text()
+    assert "3 read, 1,200 URLs of this crawl listed\n" in text(sitemaps=3, sitemap_urls=1200)
+    shown = text(sitemaps=0, sitemap_faults=2)
+    assert "0 read, 0 URLs of this crawl listed, 2 broken or missing" in shown
+
+
+def test_traps_are_listed_by_template_with_the_reason() -> None:
+    cuts = {f"/t{n}/*": Cut(n, "why") for n in range(1, 12)}
+    cuts["/calendar/*"] = Cut(5000, "endless dates")
+    shown = text(traps=cuts)
+    assert "5,066 links cut in 12 URL templates (--no-traps follows them)" in shown
+    first = shown.splitlines().index(next(one for one in shown.splitlines() if "cut in" in one))
+    assert shown.splitlines()[first + 1].split() == [
+        "5,000",
+        "/calendar/*:",
+        "endless",
+        "dates",
+    ]
+    assert "/t1/*" not in shown
+
+
+def test_links_that_were_not_followed_are_counted_by_reason() -> None:
+    assert "not followed  scope: 7  suffix: 2" in text(cut={"suffix": 2, "scope": 7})
+
+
+def test_every_output_and_the_archive_are_named() -> None:
+    lines = text(out=(Path("a.jsonl"), Path("b.csv")), warc=Path("warc")).splitlines()
+    at = next(number for number, line in enumerate(lines) if line.split()[:1] == ["results"])
+    assert [line.split() for line in lines[at : at + 4]] == [
+        ["results", "a.jsonl"],
+        ["b.csv"],
+        ["archive", "warc"],
+        ["state", ".skitter/x"],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("limit", "hint"),
+    [
+        ("pages limit", "a larger --pages"),
+        ("bytes limit", "a larger --total-bytes"),
+        ("time limit", "skitter crawl x"),
+    ],
+)
+def test_a_limit_says_how_to_go_on(limit: str, hint: str) -> None:
+    assert text(stopped_by=limit, queued=3).endswith(hint)
+    assert text(stopped_by=limit, queued=3).startswith(f"Stopped by the {limit}: ")
+
+
+def test_a_start_that_brought_nothing_says_why() -> None:
+    assert "The start says: refused by robots.txt" in text(ok=0, trouble="refused by robots.txt")

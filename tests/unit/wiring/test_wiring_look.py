@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from states import SITE, State, site_job
 
-from skitter.crawl import inspect
 from skitter.crawl.inspect import InspectServer, Question, ask_running
 from skitter.errors import DataDirError, StoreUnavailable
 from skitter.frontier.embedded.datadir import DataDir
@@ -167,18 +166,24 @@ async def test_a_crawl_that_ends_breaks_off_its_answers_first(tmp_path: Path) ->
 async def test_a_process_that_dies_while_it_answers_ends_the_answer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    class Reset(asyncio.StreamReader):
+    class Dying:
+        def __init__(self, reader: asyncio.StreamReader) -> None:
+            self._reader = reader
+
         async def readline(self) -> bytes:
-            raise ConnectionResetError("Connection reset by peer")
+            line = await self._reader.readline()
+            if not line:
+                raise ConnectionResetError("Connection reset by peer")
+            return line
+
+    connect = asyncio.open_unix_connection
+
+    async def resetting(*args: Any, **kwargs: Any) -> tuple[Dying, asyncio.StreamWriter]:
+        reader, writer = await connect(*args, **kwargs)
+        return Dying(reader), writer
 
     server = InspectServer(tmp_path, Lines(b'{"url": "x"}\n').answer)
     await server.open()
-    connect = asyncio.open_unix_connection
-
-    async def reset(*args: Any, **kwargs: Any) -> tuple[asyncio.StreamReader, Any]:
-        _, writer = await connect(*args, **kwargs)
-        return Reset(), writer
-
-    monkeypatch.setattr(inspect.asyncio, "open_unix_connection", reset)
-    assert [line async for line in ask_running(tmp_path, {"records": True})] == []
+    monkeypatch.setattr(asyncio, "open_unix_connection", resetting)
+    assert [line async for line in ask_running(tmp_path, {"records": True})] == [b'{"url": "x"}\n']
     await server.close()
