@@ -11,14 +11,14 @@ from typing import NamedTuple
 
 from skitter.crawl.judge import Judge
 from skitter.crawl.linked import Linked
-from skitter.crawl.ordering import DOUBTFUL_RANK, LINK_RANK, depth_first_rank
-from skitter.crawl.relevance import Relevance
+from skitter.crawl.ordering import DOUBTFUL_RANK, DOUBTFUL_SCORE, LINK_RANK, depth_first_rank
+from skitter.crawl.relevance import MOVE_UP, Relevance, best_texts, without_fragment
 from skitter.crawl.traps.guard import TrapGuard
 from skitter.frontier.model import Link
 from skitter.job.spec import Job, Order
 from skitter.parse.page import ParsedPage
 from skitter.politeness.decision import Code
-from skitter.types import HostKey, JobNumber
+from skitter.types import Fingerprint, HostKey, JobNumber
 from skitter.url.normalise import Normaliser, NormalUrl
 from skitter.url.parse import Base
 from skitter.url.partition import Partition, partition_key, slot_of
@@ -57,6 +57,8 @@ class LinkFinder:
         self._remembered = 0
         self._slots: dict[HostKey, int] = {}
         self.linked = Linked()
+        self._ranks: dict[Fingerprint, int] = {}
+        """The best rank each URL was offered with, in a best-first crawl."""
         self.cut: Counter[Code] = Counter()
         """Links not offered, by reason; each href counted when first met."""
 
@@ -64,12 +66,14 @@ class LinkFinder:
         """Forget every href: links found earlier may not have been kept, or the scope has grown."""
         self._by_origin.clear()
         self._absolute.clear()
+        self._ranks.clear()
         self._remembered = 0
 
-    def links(self, page: ParsedPage, url: str, depth: int, relevance: float = 0.0) -> list[Link]:
+    def links(self, page: ParsedPage, url: str, depth: int, rank: int = 0) -> list[Link]:
         """Return the links of ``page``, fetched from ``url``, that may be new.
 
-        ``relevance`` is what the page hands down to its links in a best-first crawl.
+        In a best-first crawl, where the page was queued with ``rank``, known ones that look
+        better from here are among them.
         """
         hrefs = page.hrefs
         if page.refresh:
@@ -86,10 +90,10 @@ class LinkFinder:
         if absolute:
             self.linked.count(map(absolute.get, distinct))
         fresh = distinct.difference(known).difference(absolute)
-        if not fresh:
+        if not fresh and self._relevance is None:
             return []
-        origin = _Origin(base, url, depth + 1, relevance, _best_texts(page))
-        links, keys = [], []
+        origin = _Origin(base, url, depth + 1)
+        links, keys = self._weighed(origin, page, rank, fresh), []
         for href in hrefs:
             if href in fresh:
                 fresh.remove(href)
@@ -138,13 +142,44 @@ class LinkFinder:
         link = self.make_link(normal, origin.depth, origin.url, rank)
         return _Found(self.linked.key(normal.url, normal.fp), link, None)
 
+    def _weighed(
+        self, origin: "_Origin", page: ParsedPage, rank: int, fresh: set[str]
+    ) -> list[Link]:
+        """Weigh the page for a best-first crawl; answers known links that look better from it."""
+        if self._relevance is None:
+            return []
+        origin.texts = best_texts(page.hrefs, page.texts)
+        origin.promise = _promise(self._relevance, page, rank, origin, fresh)
+        known = [href for href in dict.fromkeys(page.hrefs) if href not in fresh]
+        return [link for href in known if (link := self._better(origin, href)) is not None]
+
+    def _better(self, origin: "_Origin", href: str) -> Link | None:
+        """Return a link offered before, when it is more promising than it was then."""
+        normal = self._normaliser.link(origin.base, href)
+        before = self._ranks.get(normal.fp) if normal is not None else None
+        if normal is None or before is None:
+            return None
+        rank = self._scored(origin, href, normal)
+        if rank is None or rank > before - MOVE_UP:
+            return None
+        self._ranks[normal.fp] = rank
+        return self.make_link(normal, origin.depth, origin.url, rank)
+
     def _rank(self, origin: "_Origin", href: str, normal: NormalUrl) -> int | None:
         if self._guard is not None and self._guard.doubtful:
-            return DOUBTFUL_RANK
+            return DOUBTFUL_RANK if self._relevance is None else DOUBTFUL_SCORE
+        rank = self._scored(origin, href, normal)
+        if rank is not None:
+            if len(self._ranks) > REMEMBERED:
+                self._ranks.clear()
+            self._ranks[normal.fp] = min(rank, self._ranks.get(normal.fp, rank))
+        return rank
+
+    def _scored(self, origin: "_Origin", href: str, normal: NormalUrl) -> int | None:
         if self._relevance is None:
             return None
-        score = self._relevance.link(origin.texts.get(href, ""), normal.url, origin.relevance)
-        return self._relevance.rank(score)
+        text = origin.texts.get(without_fragment(href), "")
+        return self._relevance.rank(self._relevance.link(text, normal.url, origin.promise))
 
     def bare_rank(self, url: str) -> int | None:
         """Return the rank of a URL that came without a page or a text; None for the job's own."""
@@ -195,23 +230,21 @@ class _Found(NamedTuple):
 class _Origin:
     """The page that links are found on."""
 
-    __slots__ = ("base", "depth", "relevance", "texts", "url")
+    __slots__ = ("base", "depth", "promise", "texts", "url")
 
-    def __init__(
-        self, base: Base, url: str, depth: int, relevance: float, texts: dict[str, str]
-    ) -> None:
+    def __init__(self, base: Base, url: str, depth: int) -> None:
         self.base = base
         self.url = url
         self.depth = depth
         """Depth of its links."""
-        self.relevance = relevance
-        self.texts = texts
+        self.texts: dict[str, str] = {}
+        self.promise = 0.0
+        """What the page hands down to its links in a best-first crawl."""
 
 
-def _best_texts(page: ParsedPage) -> dict[str, str]:
-    """Return the longest text of each href; a page often links twice, once from a picture."""
-    texts: dict[str, str] = {}
-    for href, text in zip(page.hrefs, page.texts, strict=False):
-        if len(text) > len(texts.get(href, "")):
-            texts[href] = text
-    return texts
+def _promise(
+    relevance: Relevance, page: ParsedPage, rank: int, origin: _Origin, fresh: set[str]
+) -> float:
+    own = relevance.page(page.title, page.description, page.sample)
+    hub = relevance.hub(origin.texts.get(without_fragment(href), "") for href in fresh)
+    return relevance.handed_down(max(own, hub), rank)

@@ -20,6 +20,8 @@ from skitter.types import Role
 
 RENEW_S = LEASE_MS / 1000 / 3
 LOAD_S = 1.0
+SETTLED = 16
+"""A best-first crawl has one page under way for this many it has seen, and at least two."""
 IDLE_S = 1.0
 """How long a claim that brought nothing waits at most before the next look."""
 
@@ -37,6 +39,8 @@ class EngineOptions:
     """Bytes of pages after which the run ends, counted over all runs of the job."""
     ahead: bool = True
     """Claim more than the workers can begin at once; only without a delay between requests."""
+    best_first: bool = False
+    """Let what is under way not outrun what is known: the best link may be on a page to come."""
     patience_s: float = 180.0
     """When nothing can be fetched for longer than this, the run ends and leaves the rest queued."""
     drain_s: float = 4.0
@@ -150,6 +154,8 @@ class Engine:
         # A lease claimed ahead starts when a worker is free, which need not keep a delay.
         ahead = max(2, self._limit // 4) if self._options.ahead else 0
         wanted = self._limit + ahead - self._active - len(self._leases)
+        if self._options.best_first:
+            wanted = min(wanted, max(2, self._ended_pages // SETTLED) - len(self._live))
         if self._options.pages is not None:
             left = self._options.pages - self._ended_pages - len(self._live)
             if left <= 0 and not self._live:
@@ -211,6 +217,8 @@ class Engine:
             finally:
                 self._active -= 1
             await self._committer.add(visit)
+            if self._options.best_first:
+                self._committer.hurry()
 
     def _committed(self, visits: list[Visit]) -> None:
         stats = self._stats

@@ -1,13 +1,22 @@
 """Ranks: which of the waiting URLs of one priority comes first. Lower is sooner."""
 
+from skitter.frontier.model import SCORED_RANKS
+
 _MOST = 0xFFFF_FFFF
 LINK_RANK = 1 << 24
 """Breadth first: every link has the same rank, so the first found comes first."""
 DOUBTFUL_RANK = _MOST
 """What may be part of a trap waits for everything else of its host."""
+DOUBTFUL_SCORE = SCORED_RANKS - 1
+"""The same in a best-first crawl, where ranks are scores and decide between hosts, too."""
 _PER_PRIORITY = 1 << 22
 _FRESH_HOURS = 1 << 20
 _HOUR_MS = 3_600_000
+
+
+def is_doubtful(rank: int) -> bool:
+    """Tell whether a URL was queued as one that may be part of a trap."""
+    return rank in (DOUBTFUL_RANK, DOUBTFUL_SCORE)
 
 
 def depth_first_rank(depth: int) -> int:

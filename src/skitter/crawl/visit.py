@@ -11,7 +11,7 @@ from weakref import WeakValueDictionary
 
 from skitter.crawl.endings import Endings
 from skitter.crawl.equipment import Equipment
-from skitter.crawl.ordering import DOUBTFUL_RANK
+from skitter.crawl.ordering import is_doubtful
 from skitter.crawl.records import describe
 from skitter.crawl.sitemap_visit import SitemapVisitor
 from skitter.crawl.travel import Traveller
@@ -76,7 +76,7 @@ class Visitor:
     async def _visit(self, trip: Trip) -> Visit:
         if not trip.is_page:
             return await self._sitemaps.visit(trip)
-        if trip.lease.rank != DOUBTFUL_RANK:
+        if not is_doubtful(trip.lease.rank):
             return await self._visit_page(trip)
         # One at a time: what it brings may spare the others.
         async with self._doubtful.setdefault(trip.lease.host, asyncio.Lock()):
@@ -157,9 +157,5 @@ class Visitor:
         return page
 
     def _links(self, trip: Trip, page: ParsedPage) -> list[Link]:
-        equipment = self._with
-        promise = 0.0
-        if equipment.relevance is not None:
-            own = equipment.relevance.page(page.title, page.description, page.sample)
-            promise = equipment.relevance.handed_down(own, trip.lease.rank)
-        return equipment.finder.links(page, trip.url, trip.lease.depth, promise)
+        lease = trip.lease
+        return self._with.finder.links(page, trip.url, lease.depth, lease.rank)

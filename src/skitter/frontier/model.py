@@ -17,6 +17,8 @@ LEASE_MS = 120_000
 MAX_LOST = 3
 """A URL whose lease was lost this often is handed out once more, only to be buried."""
 DEFAULT_PRIORITY = 5
+SCORED_RANKS = 1024
+"""Ranks below this are scores: they also decide between hosts, and a better one moves a URL up."""
 DEFAULT_QUEUE_BOUND = 1_000_000
 
 

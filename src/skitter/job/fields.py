@@ -11,6 +11,7 @@ from pydantic import AfterValidator, Field
 
 from skitter.errors import UrlError
 from skitter.job.entry import entry_url
+from skitter.job.keywords import fold_keyword
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
@@ -119,5 +120,7 @@ Patterns = Annotated[tuple[Pattern, ...], Field(strict=False)]
 EntryUrls = Annotated[tuple[EntryUrl, ...], Field(strict=False)]
 Suffixes = Annotated[tuple[Annotated[str, AfterValidator(_suffix)], ...], Field(strict=False)]
 Parameters = Annotated[tuple[Annotated[str, AfterValidator(_parameter)], ...], Field(strict=False)]
-Keywords = Annotated[tuple[Annotated[str, Field(min_length=1)], ...], Field(strict=False)]
+Keywords = Annotated[
+    tuple[Annotated[str, AfterValidator(fold_keyword)], ...], Field(strict=False, max_length=1000)
+]
 MediaTypes = Annotated[tuple[MediaType, ...], Field(strict=False)]

@@ -272,4 +272,5 @@ def _engine_options(job: Job, options: RunOptions) -> EngineOptions:
         time_s=job.limits.time,
         bytes=job.limits.bytes,
         ahead=not job.polite.delay,
+        best_first=job.order is Order.BEST,
     )

@@ -15,7 +15,7 @@ from skitter.errors import ConfigError, DataDirError
 from skitter.pipeline.archive.model import Capture
 from skitter.pipeline.archive.writer import Archive
 from skitter.types import Role
-from skitter.wiring.look import read_archived
+from skitter.wiring.look import explain_page, read_archived
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Encoding: gzip\r\n\r\n"
 BODY = "<title>é</title>".encode()
@@ -45,8 +45,7 @@ def data(tmp_path: Path) -> Path:
         await archive.close()
         async with State(tmp_path / "state") as state:
             for path, place in zip(("/a", "/twin", "/odd"), places, strict=True):
-                kept = {"warc_file": place.file, "warc_offset": place.offset}
-                await state.add(path, status=200, **kept)
+                await state.add(path, status=200, warc_file=place.file, warc_offset=place.offset)
             await state.add("/unkept", status=200)
             await state.add("/refused", outcome="refused", error="robots.txt forbids it")
             await state.add("/map.xml", role=Role.SITEMAP, status=200, n_links=7)
@@ -108,7 +107,7 @@ def test_the_place_in_the_archive_is_shown(data: Path, tmp_path: Path, capfdbina
 
 def test_an_archive_whose_original_is_gone_is_named(data: Path, tmp_path: Path) -> None:
     async def place(url: str) -> Mapping[str, Any]:
-        found = (await explain.explain_page(data, url))["archive"]
+        found = (await explain_page(data, url))["archive"]
         assert isinstance(found, Mapping)
         return found
 

@@ -76,8 +76,8 @@ def test_sitemaps_are_told_apart_by_what_became_of_them() -> None:
 
 
 def test_traps_are_listed_by_template_with_the_reason() -> None:
-    cuts = {f"/t{n}/*": Cut(n, "why") for n in range(1, 12)}
-    cuts["/calendar/*"] = Cut(5000, "endless dates")
+    cuts = {f"/t{n}/*": Cut(n, "why", "x") for n in range(1, 12)}
+    cuts["/calendar/*"] = Cut(5000, "endless dates", "x")
     shown = text(traps=cuts)
     assert "5,066 links cut in 12 URL templates (--no-traps follows them)" in shown
     first = shown.splitlines().index(next(one for one in shown.splitlines() if "cut in" in one))

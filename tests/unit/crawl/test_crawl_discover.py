@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from skitter.crawl import discover
 from skitter.crawl.discover import LinkFinder
 from skitter.crawl.judge import Judge
+from skitter.crawl.relevance import Relevance
 from skitter.frontier.model import Link
 from skitter.parse.page import ParsedPage
 from skitter.politeness.decision import Code
@@ -201,3 +202,46 @@ def test_remembering_loses_no_link_whatever_the_pages(pages: list[tuple[str, lis
         found.update(link.fp for link in finder.links(page(*hrefs), base, 0))
         wanted.update(link.fp for link in make_finder().links(page(*hrefs), base, 0))
     assert found == wanted
+
+
+def best_finder(**fields: Any) -> LinkFinder:
+    job = make_job(order="best", keywords=["election"], **fields)
+    judge = Judge(job, Scope(job.scope, job.entries))
+    relevance = Relevance(job.keywords)
+    return LinkFinder(job, JobNumber(3), judge, NORMALISER, relevance=relevance)
+
+
+def told(*links: tuple[str, str], title: str = "") -> ParsedPage:
+    hrefs, texts = zip(*links, strict=True)
+    return ParsedPage(encoding="utf-8", title=title, hrefs=list(hrefs), texts=texts)
+
+
+def test_best_first_ranks_what_is_told_to_be_relevant_before_other_links() -> None:
+    page = told(("/a", "Garden"), ("/b", "Election night"), ("/election", ""), ("/c", ""))
+    found = best_finder().links(page, HOME, 0, rank=1000)
+    by_rank = sorted(found, key=lambda link: link.rank)
+    assert urls(by_rank)[:2] == [f"{SITE}/b", f"{SITE}/election"]
+
+
+def test_all_texts_of_one_target_count_together() -> None:
+    page = told(("/a", ""), ("/b", "Election night"), ("/a#top", "The election"))
+    [a, b, _] = best_finder().links(page, HOME, 0)
+    assert a.rank == b.rank
+
+
+def test_a_relevant_page_hands_its_relevance_down() -> None:
+    plain = best_finder().links(told(("/a", "more")), HOME, 0, rank=1000)
+    good = best_finder().links(told(("/a", "more"), title="Election"), HOME, 0, rank=1000)
+    hub = best_finder().links(told(("/a", "more"), ("/b", "Election")), HOME, 0, rank=1000)
+    assert good[0].rank < plain[0].rank
+    assert hub[0].rank < plain[0].rank
+
+
+def test_a_known_link_is_given_again_when_it_looks_better() -> None:
+    finder = best_finder()
+    [first] = finder.links(told(("/a", "more")), HOME, 0, rank=1000)
+    assert finder.links(told(("/a", "more")), f"{SITE}/other", 0, rank=1000) == []
+    [better] = finder.links(told(("/a", "Election night")), f"{SITE}/third", 0, rank=1000)
+    assert (better.url, better.fp) == (first.url, first.fp)
+    assert better.rank < first.rank
+    assert finder.links(told(("/a", "Election night")), f"{SITE}/fourth", 0, rank=1000) == []

@@ -7,12 +7,15 @@ allows). Moving a host leaves its old heap entry behind; a ticket tells the live
 
 from heapq import heappop, heappush
 
-from skitter.frontier.embedded.lines import LEAST_URGENT, Line
-from skitter.frontier.model import Counts
+from skitter.frontier.embedded.lines import LAST_FRONT, RANK_BITS, RANK_MASK, Line
+from skitter.frontier.model import SCORED_RANKS, Counts
 from skitter.types import HostKey, JobNumber, PageClass
 
 NAV_TURN = 4
 """An overdue nav page gets one claim in this many."""
+
+TURNS_PER_RANK = 4
+"""How many turns later a host is asked for every step that its first URL scores worse."""
 
 _NOWHERE, _RESTING, _READY = 0, 1, 2
 
@@ -76,10 +79,10 @@ class Queue:
         self.turn = (self.turn + 1) % NAV_TURN
         return nav if self.turn == 0 else data
 
-    def urgency(self) -> int:
-        """Return the urgency of the best waiting URL."""
-        data = self.data.urgency() if self.data and self.data.waiting else LEAST_URGENT
-        nav = self.nav.urgency() if self.nav and self.nav.waiting else LEAST_URGENT
+    def front(self) -> int:
+        """Return the urgency and rank of the best waiting URL, as one number."""
+        data = self.data.front() if self.data and self.data.waiting else LAST_FRONT
+        nav = self.nav.front() if self.nav and self.nav.waiting else LAST_FRONT
         return min(data, nav)
 
 
@@ -88,6 +91,7 @@ class Host:
 
     __slots__ = (
         "delay_ms",
+        "held_since_ms",
         "id",
         "in_flight",
         "name",
@@ -95,7 +99,7 @@ class Host:
         "per_host",
         "place",
         "queues",
-        "ready_urgency",
+        "ready_front",
         "rests_until_ms",
         "stored_at_ms",
         "stored_delay_ms",
@@ -118,7 +122,9 @@ class Host:
         """Leases whose redirect waits for this gate, first come first served."""
         self.place = _NOWHERE
         self.ticket = 0
-        self.ready_urgency = 0
+        self.ready_front = 0
+        self.held_since_ms = 0
+        """Since when it has been passed over for better hosts; 0 when it has not."""
         self.rests_until_ms = 0
 
     def best_queue(self) -> Queue | None:
@@ -129,19 +135,23 @@ class Host:
         live = [queue for queue in queues if queue.running and queue.waiting]
         if not live:
             return None
-        chosen = min(live, key=Queue.urgency)
+        chosen = min(live, key=_urgency)
         queues.remove(chosen)
         queues.append(chosen)
         return chosen
 
-    def urgency(self) -> int | None:
-        """Return the urgency of the best URL that may be handed out; None when there is none."""
+    def front(self) -> int | None:
+        """Return urgency and rank of the best URL that may be handed out; None without one."""
         best: int | None = None
         for queue in self.queues:
             if queue.running and queue.waiting:
-                urgency = queue.urgency()
-                best = urgency if best is None else min(best, urgency)
+                front = queue.front()
+                best = front if best is None else min(best, front)
         return best
+
+
+def _urgency(queue: Queue) -> int:
+    return queue.front() >> RANK_BITS
 
 
 class Agenda:
@@ -149,7 +159,7 @@ class Agenda:
 
     def __init__(self) -> None:
         self._resting: list[tuple[int, int, Host]] = []
-        self._ready: list[tuple[int, int, Host]] = []
+        self._ready: list[tuple[int, int, int, Host]] = []
         self._turn = 0
         self.with_work = 0
         """Hosts that rest or are ready."""
@@ -160,21 +170,24 @@ class Agenda:
 
     def enlist(self, host: Host, now_ms: int) -> None:
         """Put a host where it belongs; call after its work, gate or jobs changed."""
-        urgency = host.urgency() if host.in_flight < host.per_host else None
-        if urgency is None:
+        front = host.front() if host.in_flight < host.per_host else None
+        if front is None:
             self._withdraw(host)
         elif host.next_at_ms <= now_ms:
-            if host.place != _READY or urgency < host.ready_urgency:
-                self._make_ready(host, urgency)
+            if host.place != _READY or front < host.ready_front:
+                self._make_ready(host, front)
         elif host.place != _RESTING or host.rests_until_ms != host.next_at_ms:
             self._place(host, _RESTING)
             host.rests_until_ms = host.next_at_ms
             heappush(self._resting, (host.next_at_ms, host.ticket, host))
 
-    def _make_ready(self, host: Host, urgency: int) -> None:
+    def _make_ready(self, host: Host, front: int) -> None:
         self._place(host, _READY)
-        host.ready_urgency = urgency
-        heappush(self._ready, (urgency, host.ticket, host))
+        host.ready_front = front
+        # A worse score costs turns, so that such a host waits long but not for ever.
+        rank = front & RANK_MASK
+        late = rank * TURNS_PER_RANK if rank < SCORED_RANKS else 0
+        heappush(self._ready, (front >> RANK_BITS, host.ticket + late, host.ticket, host))
 
     def _place(self, host: Host, place: int) -> None:
         if host.place == _NOWHERE:
@@ -193,7 +206,7 @@ class Agenda:
         """Take the host to ask now out of the agenda; ``enlist`` it again afterwards."""
         self._wake(now_ms)
         while self._ready:
-            _, ticket, host = heappop(self._ready)
+            _, _, ticket, host = heappop(self._ready)
             if host.ticket != ticket:
                 continue
             self._withdraw(host)
@@ -213,7 +226,7 @@ class Agenda:
 
     def next_time_ms(self, now_ms: int) -> int | None:
         """Return when the next host may be asked; None when no host has work it could give."""
-        while self._ready and self._ready[0][2].ticket != self._ready[0][1]:
+        while self._ready and self._ready[0][3].ticket != self._ready[0][2]:
             heappop(self._ready)
         if self._ready:
             return now_ms

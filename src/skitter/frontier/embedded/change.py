@@ -49,6 +49,7 @@ class Change:
         self._batch = WriteBatch(raw_mode=True)
         self._deltas: dict[Queue, Delta] = {}
         self._inserts: list[tuple[Line, bytes, bytes]] = []
+        self._removals: list[tuple[Line, bytes]] = []
         self._hosts: set[Host] = set()
         self.fresh: set[bytes] = set()
         """Seen keys this step adds that a look at the disk would miss."""
@@ -91,6 +92,16 @@ class Change:
         self.put("q", key, record)
         self._inserts.append((line, key, record))
 
+    def remove(self, line: Line, key: bytes) -> None:
+        """Take a waiting entry out of its line; its counters stay."""
+        self.delete("q", key)
+        self._removals.append((line, key))
+
+    @property
+    def moves(self) -> bool:
+        """Whether a waiting entry changes its place."""
+        return bool(self._removals)
+
     def save_host(self, host: Host) -> None:
         """Store a host's gate with this step."""
         self._hosts.add(host)
@@ -119,6 +130,8 @@ class Change:
         for host in self._hosts:
             host.stored_at_ms = host.next_at_ms
             host.stored_delay_ms = host.delay_ms
+        for line, key in self._removals:
+            line.remove(key)
         for line, key, record in self._inserts:
             line.insert(key, record)
         for queue, delta in self._deltas.items():

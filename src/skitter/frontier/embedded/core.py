@@ -5,9 +5,18 @@ from collections.abc import Iterable
 from skitter.clock import Clock
 from skitter.frontier.embedded.agenda import Agenda, Host, Queue
 from skitter.frontier.embedded.change import Change
-from skitter.frontier.embedded.layout import Record, due_key, entry_key, u32, u64
+from skitter.frontier.embedded.layout import (
+    Record,
+    due_key,
+    entry_key,
+    seen_key,
+    u32,
+    u64,
+    unpack_record,
+)
 from skitter.frontier.embedded.leases import Held, LeaseBook
 from skitter.frontier.embedded.lines import Line
+from skitter.frontier.embedded.places import Places
 from skitter.frontier.embedded.registry import Registry
 from skitter.frontier.embedded.rocks import Rocks
 from skitter.frontier.embedded.seen.base import SeenSet
@@ -26,6 +35,7 @@ class Core:
         self.registry = Registry()
         self.agenda = Agenda()
         self.leases = LeaseBook(fence)
+        self.places = Places()
         self.next_due_ms: int | None = None
         """No scheduled URL is due before this time; None when none is scheduled."""
         self.due_floor = b""
@@ -56,12 +66,31 @@ class Core:
 
     def enqueue(self, change: Change, queue: Queue, record: Record, rank: int) -> None:
         """Plan a URL at the end of its rank."""
+        key = self._place(change, queue, record, rank)
+        change.insert(self.registry.line(queue, record.page_class), key, record.pack())
+        change.delta(queue).wait(record.page_class, 1)
+
+    def _place(self, change: Change, queue: Queue, record: Record, rank: int) -> bytes:
         self.sequence += 1
         change.uses_sequence = True
         urgency = 9 - record.priority
         key = entry_key(queue.id, record.page_class, urgency, rank, self.sequence)
-        change.insert(self.registry.line(queue, record.page_class), key, record.pack())
-        change.delta(queue).wait(record.page_class, 1)
+        self.places.note(seen_key(queue.id, record.fp), key)
+        return key
+
+    def move_up(self, change: Change, queue: Queue, seen: bytes, rank: int) -> None:
+        """Plan a better place for a URL that waits under a worse rank, if one does."""
+        key = self.places.worse_than(rank, seen)
+        if key is None or key in self.leases.by_key:
+            return
+        packed = self.rocks.get_one("q", key)
+        if packed is None:
+            return
+        record = unpack_record(packed)
+        change.remove(self.registry.line(queue, record.page_class), key)
+        better = self._place(change, queue, record, rank)
+        change.insert(self.registry.line(queue, record.page_class), better, packed)
+        change.delta(queue)
 
     def schedule(self, change: Change, queue: Queue, record: Record, rank: int, at_ms: int) -> None:
         """Plan a URL to be queued at a time."""

@@ -15,13 +15,17 @@ from skitter.frontier.embedded.layout import (
     unpack_record,
 )
 from skitter.frontier.embedded.leases import Held
-from skitter.frontier.embedded.lines import Entry
-from skitter.frontier.model import Claim, Freed, JobState, Lease
+from skitter.frontier.embedded.lines import RANK_MASK, Entry
+from skitter.frontier.model import SCORED_RANKS, Claim, Freed, JobState, Lease
 from skitter.types import HostKey
 
 DUE_BATCH = 256
 GATE_POLL_MS = 20
 LOST_WAIT_MS = 1000
+MAX_HELD_BACK = 8
+HOLD_RANKS = 200
+HOLD_MS = 2000
+"""How long a host may be held back for one whose first URL scores so many steps better."""
 
 
 class Handout:
@@ -41,14 +45,38 @@ class Handout:
         self._wake_due(now_ms)
         expires_at = core.clock.boot() + lease_ms / 1000
         leases: list[Lease] = []
-        while len(leases) < k:
+        held_back: list[Host] = []
+        while len(leases) < k and len(held_back) < MAX_HELD_BACK:
             host = core.agenda.next_host(now_ms)
             if host is None:
                 break
+            if self._holds_back(host, now_ms):
+                held_back.append(host)
+                continue
             lease = self._take(host, now_ms, expires_at)
             if lease is not None:
                 leases.append(lease)
-        return Claim(tuple(leases), None if leases else self._next_ready_ms(now_ms))
+        for host in held_back:
+            core.agenda.enlist(host, now_ms)
+        if leases:
+            return Claim(tuple(leases), None)
+        return Claim((), now_ms + GATE_POLL_MS if held_back else self._next_ready_ms(now_ms))
+
+    def _holds_back(self, host: Host, now_ms: int) -> bool:
+        """Tell whether a host lets a busy one go first whose next URL scores much better."""
+        front = host.front()
+        if front is None or not HOLD_RANKS <= front & RANK_MASK < SCORED_RANKS:
+            return False
+        bar = front - HOLD_RANKS
+        busy = {held.queue.host for held in self._core.leases.by_id.values()}
+        if not any((best := other.front()) is not None and best < bar for other in busy):
+            host.held_since_ms = 0
+            return False
+        host.held_since_ms = host.held_since_ms or now_ms
+        if now_ms - host.held_since_ms < HOLD_MS:
+            return True
+        host.held_since_ms = 0
+        return False
 
     def _take(self, host: Host, now_ms: int, expires_at: float) -> Lease | None:
         core = self._core

@@ -19,7 +19,7 @@ from skitter.frontier.embedded.layout import (
 )
 from skitter.frontier.embedded.leases import Held, same_lease
 from skitter.frontier.embedded.registry import Registry
-from skitter.frontier.model import Ack, Hop, JobState, Link, Overflow, Receipt, Result
+from skitter.frontier.model import SCORED_RANKS, Ack, Hop, JobState, Link, Overflow, Receipt, Result
 from skitter.types import JobNumber, PageClass
 
 MARK = b"mark:"
@@ -35,7 +35,7 @@ class Intake:
         """Queue the links that are new."""
         change = self._core.change()
         new, overflow = self._plan_links(change, links)
-        if new:
+        if new or change.moves:
             self._core.commit(change)
         return Receipt(new=new, known=len(links) - new, overflow=overflow)
 
@@ -140,13 +140,19 @@ class Intake:
         for link in links:
             queue = core.registry.queue(link.job, link.host)
             key = seen_key(queue.id, link.fp)
-            if key not in change.fresh:
-                found.setdefault(key, (queue, link))
+            if key in change.fresh:
+                continue
+            other = found.get(key)
+            if other is None or link.rank < min(other[1].rank, SCORED_RANKS):
+                found[key] = (queue, link)
         known_ones = core.seen.known(list(found))
         new = overflow = 0
         room = _Room(core.registry)
         for (key, (queue, link)), known in zip(found.items(), known_ones, strict=True):
-            if known or len(link.url) > MAX_PATH_BYTES or not room.takes(link.job):
+            if known:
+                core.move_up(change, queue, key, link.rank)
+                continue
+            if len(link.url) > MAX_PATH_BYTES or not room.takes(link.job):
                 continue
             new += 1
             overflow += self._plan_new(change, key, queue, link, room)

@@ -18,8 +18,16 @@ ReadFrom = Callable[[bytes, bytes], Iterable[Entry]]
 
 URGENCY_BYTE = 5
 LEAST_URGENT = 9
+RANK_BITS = 32
+RANK_MASK = (1 << RANK_BITS) - 1
+LAST_FRONT = LEAST_URGENT << RANK_BITS | RANK_MASK
 MIN_HEAD = 8
 MAX_HEAD = 512
+
+
+def front_of(key: bytes) -> int:
+    """Return the urgency and rank in an entry's key as one number."""
+    return int.from_bytes(key[URGENCY_BYTE : URGENCY_BYTE + 5])
 
 
 class HeadBudget:
@@ -46,8 +54,10 @@ class Line:
         self.head: list[Entry] = []
         self.waiting = 0
         """Entries neither leased nor gone, on disk or in the head."""
-        self.hint = self.most_urgent = LEAST_URGENT
-        """The first entry's urgency while it is not in memory; the most urgent there ever was."""
+        self.most_urgent = LEAST_URGENT
+        """The most urgent there ever was."""
+        self.hint = LAST_FRONT
+        """What ``front`` says while the first entry is not in memory."""
         self.budget = budget
 
     def insert(self, key: bytes, record: bytes) -> None:
@@ -59,9 +69,9 @@ class Line:
             self._put(key, record)
         elif key < self.next_read:
             self._put(key, record)
-        urgency = key[URGENCY_BYTE]
-        self.most_urgent = min(self.most_urgent, urgency)
-        self.hint = min(self.hint, urgency) if self.waiting else urgency
+        self.most_urgent = min(self.most_urgent, key[URGENCY_BYTE])
+        front = front_of(key)
+        self.hint = min(self.hint, front) if self.waiting else front
         self.waiting += 1
 
     def _put(self, key: bytes, record: bytes) -> None:
@@ -83,12 +93,17 @@ class Line:
 
     def urgency(self) -> int:
         """Return the first entry's urgency (0 is most urgent), or a lower bound of it."""
-        return self.head[0][0][URGENCY_BYTE] if self.head else self.hint
+        return self.front() >> RANK_BITS
+
+    def front(self) -> int:
+        """Return the first entry's urgency and rank as one number, or a lower bound of it."""
+        return front_of(self.head[0][0]) if self.head else self.hint
 
     def restore(self, waiting: int, most_urgent: int) -> None:
         """Take over what an earlier run left on disk."""
         self.waiting = waiting
-        self.hint = self.most_urgent = most_urgent
+        self.most_urgent = most_urgent
+        self.hint = most_urgent << RANK_BITS
 
     def pop(self, read_from: ReadFrom, leased: Container[bytes]) -> Entry | None:
         """Take the first entry; None when none waits."""
@@ -113,7 +128,7 @@ class Line:
             if not room:
                 break
         self.budget.left -= len(self.head)
-        self.hint = self.head[0][0][URGENCY_BYTE] if self.head else 0
+        self.hint = front_of(self.head[0][0]) if self.head else 0
 
     def remove(self, key: bytes) -> None:
         """Account for a waiting entry that has just been deleted."""
