@@ -46,7 +46,7 @@ MEMBERS_PAGES = {
 SECRET = "session=open-sesame"
 ANYTHING = "…"
 EVERY_URL = "SELECT url FROM pages ORDER BY id"
-PATIENCE_S = 60
+PATIENCE_S = 120
 
 
 @dataclass(frozen=True)

@@ -120,9 +120,9 @@ def facts(data: Path, url: str) -> dict[str, Any]:
 
 def refusal(run: Run, *more: str) -> str:
     """Run a crawl that must be refused as bad input; return the one line it says."""
-    ended = run.finish(*more)
-    assert ended.returncode == 2, (ended.returncode, ended.stdout, ended.stderr)
-    [line] = ended.stderr.splitlines()
+    ended = command(*run.command(*more)[1:])
+    assert (ended.code, ended.out) == (2, ""), ended
+    [line] = ended.err.splitlines()
     assert line.startswith("skitter: ")
     return line
 

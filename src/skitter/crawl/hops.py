@@ -29,11 +29,15 @@ class Reservations:
 
         Call ``arrived`` when the store has them.
         """
-        passed = links
-        if self._held:
-            passed = [link for link in links if not self._holds_back(link)]
+        passed = self.unreserved(links)
         self._leaving.update([link.fp for link in passed])
         return passed
+
+    def unreserved(self, links: list[Link]) -> list[Link]:
+        """Do the same for links that the store has before anything else happens."""
+        if not self._held:
+            return links
+        return [link for link in links if not self._holds_back(link)]
 
     def _holds_back(self, link: Link) -> bool:
         held = self._held.get(link.fp)

@@ -132,7 +132,7 @@ class SitemapVisitor:
     async def _queue(self, links: list[Link]) -> None:
         equipment = self._with
         # A page that a redirect is fetching in this moment is not to be fetched beside it.
-        links = equipment.reservations.pass_on(links)
+        links = equipment.reservations.unreserved(links)
         if links:
             await equipment.frontier.offer(links)
             equipment.sitemaps.offered()

@@ -48,6 +48,8 @@ class TrapGuard:
         self._refused = Known(20_000)
         self._at: PageSeen | None = None
         self._changes = Changes()
+        self._passed = ""
+        """The page that needs no look, nor do its links."""
         self.doubtful = False
         """Whether the link that ``link`` last let pass should wait for all others of its host."""
         self.cut: dict[str, Cut] = {}
@@ -60,7 +62,7 @@ class TrapGuard:
         for known.
         """
         self.doubtful = False
-        if not self._limits.enabled or not found_on:
+        if not self._limits.enabled or not found_on or found_on == self._passed:
             return None
         at = self._at
         if at is None or at.url != found_on:
@@ -104,12 +106,19 @@ class TrapGuard:
         if not self._limits.enabled:
             return False
         self._settle()
+        host = self._atlas.known(_origin(url))
+        self._passed = url if host is not None and host.passes_over() else ""
+        if self._passed:
+            return False
         shape = self._atlas.shape(url)
         return is_wanted(self._atlas, shape, depth, found_on)
 
     def page(self, url: str, *, depth: int, found_on: str, sketch: Sketch | None) -> None:
         """Take in a page that was fetched; ``sketch`` where the content was wanted."""
         if not self._limits.enabled:
+            return
+        if url == self._passed:
+            self._atlas.host(_origin(url)).sound += 1
             return
         # Who linked to a page matters only when it is read.
         at = self._open(url, depth, found_on if sketch is not None else "")

@@ -25,6 +25,9 @@ HOST_PARTS = 12_000
 MAX_PARTS = 300_000
 """Parts of text over all hosts."""
 RECENT = 8
+CALM_PAGES = 200
+"""So many sound pages for each page that is passed over between two looks."""
+MOST_PASSED = 7
 OWN_SHARE = 20
 """A page has something of its own when more than one word in this many is."""
 NEAR_SHARE = 7
@@ -119,6 +122,21 @@ class Host:
     """Thin pages in a row in deep directories."""
     watched: bool = False
     """Whether anything is under suspicion, so that known links are judged again."""
+    passed: int = 0
+    """Pages passed over since the last that was looked at."""
+
+    def passes_over(self) -> bool:
+        """Tell whether the next page needs no look: the larger a calm host, the fewer are needed.
+
+        What a trap brings until it is met is small beside what such a host has given.
+        """
+        if self.watched or self.slots or self.mirrors or self.places:
+            return False
+        if self.passed < min(self.sound // CALM_PAGES, MOST_PASSED):
+            self.passed += 1
+            return True
+        self.passed = 0
+        return False
 
     def slot(self, shape: Shape) -> Slot | None:
         """Return what is known of the place of the URL's id; None without an id."""
