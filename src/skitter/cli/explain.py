@@ -88,7 +88,8 @@ def _rows(found: Mapping[str, object], prefix: str = "") -> Iterator[tuple[str, 
         elif isinstance(value, Sequence) and not isinstance(value, str | bytes) and value:
             for position, item in enumerate(value):
                 yield (name if position == 0 else "", _text(item))
-        else:
+        elif not prefix or value not in (None, "", [], {}):
+            # Most fields of a record without a response say nothing.
             yield name, _text(value)
 
 

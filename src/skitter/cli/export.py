@@ -131,9 +131,9 @@ def _as_list(found: list[dict[str, object]]) -> str:
     """Return a seed list: each URL once, pages before hosts."""
     lines: list[str] = []
     for kind in ("page", "host"):
-        mine = [str(one["url"]) for one in found if one["kind"] == kind]
-        lines += [f"# the most linked {kind}s"] if mine else []
-        lines += [url for url in mine if url not in lines]
+        urls = [str(one["url"]) for one in found if one["kind"] == kind]
+        mine = [url for url in urls if url not in lines]
+        lines += [f"# the most linked {kind}s", *mine] if mine else []
     return "".join(f"{line}\n" for line in lines)
 
 

@@ -50,7 +50,7 @@ def _counts(summary: Summary) -> list[str]:
     rows = [
         ("ok", summary.ok, ""),
         ("duplicates", summary.duplicates, "same page at another address, or same content"),
-        ("refused", summary.refused, "by robots, address guard, scope, media type or trap guard"),
+        ("refused", summary.refused, "by robots, address guard, scope or media type"),
         ("failed", summary.failed, "network faults, HTTP errors and broken pages"),
         ("dropped", summary.dropped, "links beyond the bound of the queue"),
         ("still queued", summary.queued, _waiting(summary)),

@@ -40,6 +40,7 @@ def test_facts_are_aligned_and_nested_ones_keep_their_path() -> None:
         "url": "https://a.example/",
         "fetched": True,
         "record": {"status": 200, "title": "A\n title", "text": None, "labels": {}},
+        "referrer": None,
         "redirects": ["https://b.example/", "https://c.example/"],
         "links": [{"a": 1}],
     }
@@ -48,8 +49,7 @@ def test_facts_are_aligned_and_nested_ones_keep_their_path() -> None:
         "fetched        yes",
         "record.status  200",
         "record.title   A title",
-        "record.text    -",
-        "record.labels  -",
+        "referrer       -",
         "redirects      https://b.example/",
         "               https://c.example/",
         'links          {"a": 1}',
