@@ -138,7 +138,7 @@ def test_a_full_disk_under_the_results_stops_the_crawl_and_it_goes_on_with_room(
 ) -> None:
     place, resize = small_disk
     run = news_run(tmp_path, demo)
-    run.flags += ["--out", str(place / run.out.name), "--data", str(run.data)]
+    run.flags += ["--data", str(run.data)]
     run.directory = place
     page = resource.getpagesize()
     rng = random.Random(7)

@@ -31,7 +31,7 @@ class Plan:
     """Requests for a page that keeps failing."""
     redirects: int = 10
     """Hops that are followed."""
-    sitemaps: Literal["auto", "only", "no"] = "no"
+    sitemaps: Literal["auto", "only", "no"] = "auto"
     """Whether what sitemaps list is fetched too, alone, or not at all.
 
     Those that no robots.txt mentions are looked for on the hosts of entries.

@@ -166,7 +166,7 @@ def test_no_other_site_has_one_there(site: str) -> None:
 
 
 def test_a_crawl_of_everything_reads_the_sitemaps_that_are_mentioned() -> None:
-    auto, off = ground_truth(WEB, Plan(sitemaps="auto")), ground_truth(WEB)
+    auto, off = ground_truth(WEB, Plan(sitemaps="auto")), ground_truth(WEB, Plan(sitemaps="no"))
     assert {target.site for target in auto.sitemaps} == {gazette.NAME}
     gained = {target.site for url in auto.pages - off.pages if (target := WEB.target_of(url))}
     assert gained == {gazette.NAME}

@@ -7,12 +7,12 @@ from skitter.demo.build import demo_web
 from skitter.demo.expected import Expected
 from skitter.demo.model import Target
 from skitter.demo.server import Hit
-from skitter.demo.truth import ground_truth
+from skitter.demo.truth import Plan, ground_truth
 from skitter.demo.verify import problems
 from skitter.types import Outcome
 
 WEB = demo_web().at_port(8123)
-TRUTH = ground_truth(WEB)
+TRUTH = ground_truth(WEB, Plan(sitemaps="no"))
 Records = dict[str, dict[str, Any]]
 
 
