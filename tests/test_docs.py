@@ -1,6 +1,6 @@
-"""The documents say what is so: their commands are run, their numbers and paths are looked up.
+"""The README says what is so: its commands are run, its record, outcomes and exit codes looked up.
 
-The README speaks of https://example.com, which a test cannot reach. Its commands are run as they
+It speaks of https://example.com, which a test cannot reach. Its commands are run as they
 stand, but for that address, which becomes the home page of the demo web; the environment says
 where that web is (``SKITTER_HOSTS``, ``SKITTER_ALLOW_PRIVATE``) and that it needs no rest
 (``SKITTER_DELAY``). ``make run`` is run without setting up the environment again, the other
@@ -13,48 +13,26 @@ import re
 import shlex
 import subprocess
 import sys
-import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
+from documents import README, ROOT, blocks
 from outputs import read_output
 
 from skitter.cli import report
-from skitter.crawl.engine import EngineOptions
-from skitter.crawl.travel import MAX_HOP_WAIT_MS
 from skitter.demo.child import DemoProcess
-from skitter.frontier.model import MAX_LOST
 from skitter.job.identity import derived_id
-from skitter.job.parts import DEFAULT_AGENT, Http, Polite
-from skitter.job.spec import check_job
 from skitter.pipeline.record import PageRecord
-from skitter.politeness.pace import PaceOptions
 from skitter.types import Outcome
-from skitter.url.partition import SLOTS
 
-ROOT = Path(__file__).resolve().parent.parent
-README = ROOT / "README.md"
-ARCHITECTURE = ROOT / "docs" / "architecture.md"
-PAGES = [README, *sorted((ROOT / "docs").rglob("*.md")), *sorted((ROOT / "changes").glob("*.md"))]
 EXAMPLE = "https://example.com"
 CHANGING = frozenset(
     {"job", "url", "final_url", "fetched_at", "elapsed_ms", "bytes", "digest", "etag"}
 )
 """Fields of a record that a port or a clock decides."""
-
-
-def named(path: Path) -> str:
-    return str(path.relative_to(ROOT))
-
-
-def blocks(path: Path, *kinds: str) -> list[str]:
-    """Return the fenced blocks of a page that are of one of ``kinds``."""
-    text = path.read_text(encoding="utf-8")
-    found = re.findall(r"^```(\w+)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
-    return [body for kind, body in found if kind in kinds]
 
 
 def commands() -> list[str]:
@@ -231,34 +209,6 @@ def test_the_generated_pages_are_up_to_date() -> None:
     assert ended.returncode == 0, ended.stderr
 
 
-@pytest.mark.parametrize("path", PAGES, ids=named)
-def test_links_between_the_pages_lead_somewhere(path: Path) -> None:
-    text = path.read_text(encoding="utf-8")
-    for target in re.findall(r"\]\(([^)#]+)[^)]*\)", text):
-        if "://" not in target:
-            assert (path.parent / target).exists(), target
-
-
-@pytest.mark.parametrize("path", PAGES, ids=named)
-def test_files_named_in_the_pages_exist(path: Path) -> None:
-    files = [
-        file.as_posix()
-        for top in ("src", "tests", "scripts")
-        for file in (ROOT / top).rglob("*.py")
-    ]
-    for named_file in re.findall(r"`([\w/]+\.py)`", path.read_text(encoding="utf-8")):
-        assert any(file.endswith(f"/{named_file}") for file in files), named_file
-
-
-@pytest.mark.parametrize(
-    ("path", "text"),
-    [(path, text) for path in PAGES for text in blocks(path, "toml")],
-    ids=lambda value: named(value) if isinstance(value, Path) else "",
-)
-def test_job_files_in_the_pages_are_valid(path: Path, text: str) -> None:
-    assert check_job(tomllib.loads(text), named(path)).entries
-
-
 def test_the_readme_explains_every_outcome() -> None:
     rows = re.findall(r"^\| `(\w+)` \|", README.read_text(encoding="utf-8"), re.MULTILINE)
     assert set(rows) - {"outcome"} == set(Outcome)
@@ -274,43 +224,3 @@ def test_the_exit_codes_of_the_readme_are_those_of_the_program() -> None:
         report.ENVIRONMENT,
         report.INTERRUPTED,
     ]
-
-
-def stated() -> Iterator[tuple[Path, str]]:
-    """Yield sentences that hold numbers of the code, as the code has them."""
-    http, polite, engine = Http(), Polite(), EngineOptions()
-    mib = http.max_bytes // 1024**2
-    yield (
-        README,
-        (
-            f"A page may take {http.timeout:g} s, {mib} MiB, {http.max_redirects} redirects"
-            f" and {http.tries} tries."
-        ),
-    )
-    assert (polite.per_host, polite.delay) == (1, 1.0)
-    yield README, "A host gets one request at a time, one second apart"
-    yield README, f"(up to {PaceOptions().max_crawl_delay_s:g} s)"
-    yield README, f"The User-Agent is `{DEFAULT_AGENT}`."
-    assert engine.drain_s == 4
-    yield README, "for four seconds at most"
-    yield ARCHITECTURE, "requests in flight get four seconds"
-    yield ARCHITECTURE, f"is more than {engine.patience_s:g} s away"
-    yield ARCHITECTURE, f"one of {SLOTS:,} buckets"
-    assert (MAX_HOP_WAIT_MS, MAX_LOST) == (10_000, 3)
-    yield ARCHITECTURE, "more than ten seconds"
-    yield ARCHITECTURE, "after the third loss"
-
-
-@pytest.mark.parametrize(("path", "sentence"), list(stated()), ids=lambda value: str(value)[:40])
-def test_numbers_in_the_pages_are_those_of_the_code(path: Path, sentence: str) -> None:
-    assert sentence in " ".join(path.read_text(encoding="utf-8").split())
-
-
-def test_the_decisions_are_numbered_without_gaps_and_have_the_same_parts() -> None:
-    found = sorted((ROOT / "docs" / "decisions").glob("*.md"))
-    assert [int(path.name[:4]) for path in found] == list(range(1, len(found) + 1))
-    for path in found:
-        text = path.read_text(encoding="utf-8")
-        assert text.startswith(f"# {int(path.name[:4])}. ")
-        parts = re.findall(r"^\*\*(\w+)\.\*\*", text, re.MULTILINE)
-        assert parts == ["Context", "Decision", "Consequences", "Considered"], path.name

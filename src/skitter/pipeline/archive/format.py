@@ -5,7 +5,6 @@ included. The standard would undo the framing first, but both ``warcio check`` a
 check`` hash what is stored; with the framing undone both call every chunked response damaged.
 """
 
-from base64 import b32encode
 from collections.abc import Mapping
 from functools import lru_cache
 from hashlib import sha1
@@ -22,11 +21,22 @@ _REVISIT: Final = (
     b"WARC-Refers-To-Target-URI: %b\r\n"
     b"WARC-Refers-To-Date: %b\r\n"
 )
+_BASE32: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
+# Two digits of base 32 at a time: a fifth of what the standard library takes.
+_PAIRS: Final = [one + two for one in _BASE32 for two in _BASE32]
+_SHIFTS: Final = range(150, -1, -10)
 _RESPONSE: Final = b"application/http; msgtype=response"
 _REQUEST: Final = b"application/http; msgtype=request"
 _FIELDS: Final = b"application/warc-fields"
 _CONTROLS: Final = {code: f"%{code:02X}" for code in (*range(0x21), 0x7F)}
 _LINE_BREAKS: Final = {0x0A: " ", 0x0D: " "}
+
+
+_HEADER: Final = (
+    b"WARC/1.1\r\nWARC-Type: %b\r\nWARC-Record-ID: %b\r\nWARC-Date: %b\r\n%b"
+    b"Content-Type: %b\r\nContent-Length: %d\r\n\r\n"
+)
+_END: Final = b"\r\n\r\n"
 
 
 class RecordIds:
@@ -55,7 +65,8 @@ def warc_date(at_ms: int) -> str:
 
 def digest_of(data: bytes | memoryview) -> str:
     """Return the digest of some bytes as headers write it."""
-    return f"sha1:{b32encode(sha1(data, usedforsecurity=False).digest()).decode()}"
+    number = int.from_bytes(sha1(data, usedforsecurity=False).digest())
+    return "sha1:" + "".join([_PAIRS[number >> shift & 1023] for shift in _SHIFTS])
 
 
 def payload_digest(capture: Capture) -> str:
@@ -79,8 +90,12 @@ def warcinfo(name: str, *, job: str, at_ms: int, ids: RecordIds) -> bytes:
 
 def fields_block(fields: Mapping[str, str]) -> bytes:
     """Return ``application/warc-fields``, each value on one line."""
-    lines = (f"{name}: {value.translate(_LINE_BREAKS)}\r\n" for name, value in fields.items())
+    lines = [f"{name}: {_on_one_line(value)}\r\n" for name, value in fields.items()]
     return "".join(lines).encode("utf-8", "replace")
+
+
+def _on_one_line(value: str) -> str:
+    return value.translate(_LINE_BREAKS) if "\n" in value or "\r" in value else value
 
 
 def capture_records(
@@ -127,10 +142,9 @@ def _revisit(
 def _record(
     kind: bytes, number: bytes, date: bytes, extra: bytes, content_type: bytes, block: bytes
 ) -> bytes:
-    return (
-        b"WARC/1.1\r\nWARC-Type: %b\r\nWARC-Record-ID: %b\r\nWARC-Date: %b\r\n%b"
-        b"WARC-Block-Digest: %b\r\nContent-Type: %b\r\nContent-Length: %d\r\n\r\n%b\r\n\r\n"
-    ) % (kind, number, date, extra, digest_of(block).encode(), content_type, len(block), block)
+    extra += b"WARC-Block-Digest: %b\r\n" % digest_of(block).encode()
+    header = _HEADER % (kind, number, date, extra, content_type, len(block))
+    return b"".join((header, block, _END))
 
 
 def target_uri(url: str) -> str:

@@ -5,6 +5,7 @@ pages up by this key and make it themselves from what a reader types, so every r
 """
 
 import re
+from functools import lru_cache
 from typing import Final
 from urllib.parse import quote_from_bytes, unquote_to_bytes
 
@@ -44,6 +45,7 @@ def surt_key(url: str) -> str:
     return f"{key}?{query}" if query else key
 
 
+@lru_cache(maxsize=4096)
 def _host_key(scheme: str, authority: str) -> str:
     matched = _AUTHORITY.match(authority)
     assert matched is not None

@@ -24,6 +24,8 @@ from skitter.pipeline.archive.segment import Segment, sync_directory
 
 log = logging.getLogger(__name__)
 
+QUICK_BYTES: Final = 3 * 1024 * 1024
+"""Captures up to this size in all are encoded at once, in a few milliseconds."""
 _MOST_KNOWN: Final = 100_000
 _MOST_INDEX_BYTES: Final = 64 * 1024 * 1024
 """A file is done when its index is this long, since it is sorted in memory."""
@@ -123,7 +125,11 @@ class Archive:
             await self._idle()
             return [], self._mark()
         try:
-            segment, batch = await self._in_thread(self._append, captures)
+            if self._is_quick(captures):
+                await self._idle()
+                segment, batch = self._append(captures)
+            else:
+                segment, batch = await self._in_thread(self._append, captures)
         except OSError as error:
             raise SinkError(f"{self._directory}: cannot be written ({error.strerror})") from error
         # Only here, where the caller has not gone, does the batch count: one whose caller was
@@ -133,6 +139,18 @@ class Archive:
         self._recent.add(batch.originals)
         self._dirty = False
         return batch.locations, self._mark()
+
+    def _is_quick(self, captures: Sequence[Capture]) -> bool:
+        """Tell whether captures are encoded faster than a thread could be asked to.
+
+        Hashing and compressing small bodies gives the interpreter away and back for each of
+        them, which costs more than it brings.
+        """
+        if sum(len(capture.response) for capture in captures) > QUICK_BYTES:
+            return False
+        segment = self._segment
+        # Ending a file sorts its index, which takes its time.
+        return segment is not None and not self._is_full(segment)
 
     def _append(self, captures: Sequence[Capture]) -> tuple[Segment, Batch]:
         segment = self._file_with_room()
@@ -146,13 +164,15 @@ class Archive:
 
     def _file_with_room(self) -> Segment:
         segment = self._segment
-        if segment is not None and (
-            segment.length >= self._max_file_bytes or segment.index_length >= _MOST_INDEX_BYTES
-        ):
+        if segment is not None and self._is_full(segment):
             self._end_file(segment)
         if self._segment is None:
             self._segment = self._begin_file()
         return self._segment
+
+    def _is_full(self, segment: Segment) -> bool:
+        too_long = segment.index_length >= _MOST_INDEX_BYTES
+        return too_long or segment.length >= self._max_file_bytes
 
     def _end_file(self, segment: Segment) -> None:
         segment.finish(durable=self._durable)
