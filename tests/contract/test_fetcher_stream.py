@@ -1,6 +1,7 @@
 """Bodies handed on while they arrive, on real sockets and both event loops."""
 
 import asyncio
+import dataclasses
 import gzip
 import json
 import subprocess
@@ -86,6 +87,29 @@ async def test_pieces_are_handed_on_before_the_end_comes() -> None:
 
     await get(waits, stream=take)
     assert pieces == [b"<p>one", b"<p>two"]
+
+
+@on_each_loop
+async def test_a_consumer_that_is_full_gets_no_more_until_it_has_room() -> None:
+    size = 8_000_000
+    room: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    seen = asyncio.Event()
+    taken: list[int] = []
+
+    def take(piece: bytes) -> asyncio.Future[None]:
+        taken.append(len(piece))
+        seen.set()
+        return room
+
+    caps = dataclasses.replace(GENEROUS, body_bytes=size)
+    getting = asyncio.create_task(get(says(answer(b"x" * size)), caps, stream=take))
+    await seen.wait()
+    for _ in range(500):
+        await asyncio.sleep(0)
+    assert sum(taken) < 1_000_000
+    room.set_result(None)
+    await getting
+    assert sum(taken) == size
 
 
 @pytest.mark.parametrize("size", [1, 13, 4000])

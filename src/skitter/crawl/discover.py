@@ -28,6 +28,8 @@ REMEMBERED = 400_000
 MAX_REMEMBERED_CHARS = 300
 """Longer hrefs are rare on honest pages; remembering them would let a page fill the memory."""
 _ABSOLUTE = ("http://", "https://")
+_PASSING = (Code.TRAP, Code.DEPTH)
+"""Refusals that hold for one page: another may have the same link for good reasons, or nearer."""
 _Memory = dict[str, int | None]
 """What a remembered href leads to, as ``Linked`` counts it."""
 
@@ -86,23 +88,23 @@ class LinkFinder:
         known = self._memory(self._by_origin, f"{page.encoding} {base.prefix}")
         absolute = self._memory(self._absolute, page.encoding)
         distinct = set(hrefs)
-        self.linked.count(map(known.get, distinct))
+        keys = set(map(known.get, distinct))
         if absolute:
-            self.linked.count(map(absolute.get, distinct))
+            keys.update(map(absolute.get, distinct))
         fresh = distinct.difference(known).difference(absolute)
         if not fresh and self._relevance is None:
+            self.linked.count(keys)
             return []
         origin = _Origin(base, url, depth + 1)
-        links, keys = self._weighed(origin, page, rank, fresh), []
+        links = self._weighed(origin, page, rank, fresh)
         for href in hrefs:
             if href in fresh:
                 fresh.remove(href)
                 found = self._link(origin, href)
-                keys.append(found.key)
+                keys.add(found.key)
                 if found.link is not None:
                     links.append(found.link)
-                if found.refusal is not Code.TRAP:
-                    # Another page may have the same link for good reasons.
+                if found.refusal not in _PASSING:
                     self._remember(href, found.key, known, absolute)
         self.linked.count(keys)
         return links

@@ -40,9 +40,9 @@ class Judge:
             return Code.DEPTH
         return None
 
-    def explain(self, url: str, host: HostKey) -> Decision:
+    def explain(self, url: str, host: HostKey, depth: int = 0) -> Decision:
         """Return the same judgement in words."""
-        code = self.refusal(url, host)
+        code = self.refusal(url, host, depth)
         if code is None:
             return ALLOWED
         if code is Code.SCOPE:

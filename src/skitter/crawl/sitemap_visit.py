@@ -20,6 +20,8 @@ MAX_BYTES = 100 * 1024 * 1024
 MIN_TOTAL_S = 300.0
 """A large sitemap may take longer than a page."""
 OFFERED_AT_ONCE = 500
+MAX_UNREAD = 1 << 20
+"""Bytes that have come and are not read yet, at which the server has to wait."""
 
 _T = TypeVar("_T")
 
@@ -33,6 +35,8 @@ class _Listing:
         self.offered = 0
         self._arrived = asyncio.Event()
         self._complete = False
+        self._unread = 0
+        self._room: asyncio.Future[None] | None = None
         self.end: SitemapEnd | None = None
 
     @property
@@ -42,10 +46,21 @@ class _Listing:
             self._reader = SitemapReader(self._trip.url, max_bytes=MAX_BYTES)
         return self._reader
 
-    def feed(self, data: bytes) -> None:
-        """Take bytes as they arrive."""
+    def feed(self, data: bytes) -> asyncio.Future[None] | None:
+        """Take bytes as they arrive; answers what to wait for when there are too many."""
         self.reader.feed(data)
         self._arrived.set()
+        self._unread += len(data)
+        if self._unread >= MAX_UNREAD and self._room is None:
+            self._room = asyncio.get_running_loop().create_future()
+        return self._room
+
+    def make_room(self) -> None:
+        """Take note that everything is read, or that nobody reads any more."""
+        self._unread = 0
+        if self._room is not None:
+            self._room.set_result(None)
+            self._room = None
 
     def finish(self) -> None:
         """Take note that nothing more comes."""
@@ -59,6 +74,7 @@ class _Listing:
             self._arrived.clear()
             while found := self.reader.take():
                 yield found
+            self.make_room()
             if self._complete:
                 break
         self.end = self.reader.close()
@@ -102,12 +118,13 @@ class SitemapVisitor:
 
     async def _read(self, trip: Trip, listing: _Listing) -> Response:
         offering = asyncio.create_task(self._offer(trip, listing))
+        offering.add_done_callback(lambda _: listing.make_room())
 
-        def take(data: bytes) -> None:
+        def take(data: bytes) -> asyncio.Future[None] | None:
             if offering.done():
                 # It ends before the last byte only when it fails; this ends the fetch with it.
                 offering.result()
-            listing.feed(data)
+            return listing.feed(data)
 
         try:
             return await self._traveller.fetch(trip, stream=take, limits=self._limits)

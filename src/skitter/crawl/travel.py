@@ -12,7 +12,7 @@ from skitter.crawl.keep import Keeper
 from skitter.crawl.records import lead_to
 from skitter.crawl.trip import Ended, Trip, Visit
 from skitter.errors import FetchError, TooManyRedirects, UrlError
-from skitter.fetch.base import FetchLimits, Request, Response
+from skitter.fetch.base import FetchLimits, Request, Response, Taker
 from skitter.fetch.redirects import BadRedirect, Follow, next_hop
 from skitter.frontier.model import Freed, Hop, Result
 from skitter.politeness.decision import Code, Decision
@@ -45,7 +45,7 @@ class Traveller:
         self,
         trip: Trip,
         *,
-        stream: Callable[[bytes], None] | None = None,
+        stream: Taker | None = None,
         limits: FetchLimits | None = None,
     ) -> Response:
         """Fetch, following redirects, each hop judged on its own; raises ``Ended`` on the way.
@@ -70,7 +70,7 @@ class Traveller:
                     return response
 
     async def _request(
-        self, trip: Trip, stream: Callable[[bytes], None] | None, limits: FetchLimits | None
+        self, trip: Trip, stream: Taker | None, limits: FetchLimits | None
     ) -> tuple[Response, Verdict]:
         equipment = self._with
         keeps = self._keeper is not None and stream is None
@@ -198,7 +198,7 @@ class Traveller:
         if not trip.is_page:
             # A list of URLs may lie anywhere; what it lists is judged.
             return
-        decision = self._with.judge.explain(normal.url, normal.host)
+        decision = self._with.judge.explain(normal.url, normal.host, trip.lease.depth)
         if decision.allowed:
             return
         if trip.lease.depth == 0 and decision.code is Code.SCOPE:

@@ -4,6 +4,7 @@ A fetcher opens sockets, enforces the caps it is given and translates every faul
 ``FetchError`` tree. Whether a URL may be fetched, and when, is decided above it.
 """
 
+import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
@@ -11,6 +12,9 @@ from typing import Protocol
 import msgspec
 
 from skitter.fetch import types
+
+Taker = Callable[[bytes], asyncio.Future[None] | None]
+"""Takes pieces of a body; what it answers, if anything, is waited for before more is read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +44,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     """When not 0, a longer body is cut here and marked truncated instead of being refused."""
     keep_raw: bool = False
     """Keep the bytes as sent and received in ``Response.raw``."""
-    stream: Callable[[bytes], None] | None = None
+    stream: Taker | None = None
     """Takes the decompressed body of a status 200 piece by piece as it arrives; ``Response.body``
     is then empty. What it raises ends the fetch and reaches the caller as it is. A fetch may
     still fail after some pieces: over a cap, on broken data, in time."""

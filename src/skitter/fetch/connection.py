@@ -103,6 +103,20 @@ class HttpConnection(asyncio.Protocol):
         if not exchange.received:
             self.due = self._total_due
         self._step(exchange, exchange.feed, data)
+        if exchange.stream is not None and exchange.stream.full is not None:
+            self._pause(exchange.stream.full)
+
+    def _pause(self, full: asyncio.Future[None]) -> None:
+        """Read no more until whoever takes the body has room."""
+        transport = self._transport
+        if self._waiter is None or transport is None or full.done():
+            return
+        transport.pause_reading()
+        full.add_done_callback(lambda _: self._resume())
+
+    def _resume(self) -> None:
+        if self._transport is not None and not self._transport.is_closing():
+            self._transport.resume_reading()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Take the end; called by the event loop."""

@@ -1,5 +1,6 @@
 """A body handed on while it arrives: decompressed, judged and capped piece by piece."""
 
+import asyncio
 from collections.abc import Iterable
 
 from skitter.errors import BodyTooLarge
@@ -33,6 +34,7 @@ class BodyStream:
         "_given",
         "_held",
         "_url",
+        "full",
         "over",
         "sniffed",
     )
@@ -54,6 +56,8 @@ class BodyStream:
         self._given = 0
         self._held = b""
         self._doubt = doubt
+        self.full: asyncio.Future[None] | None = None
+        """Done when the consumer has room for more."""
         self.over = False
         """The body was cut where the request said; nothing more is handed on."""
         self.sniffed = ""
@@ -110,7 +114,7 @@ class BodyStream:
         if not piece:
             return
         try:
-            self._consumer(piece)
+            self.full = self._consumer(piece)
         # Whatever it is belongs to the caller; an event loop would swallow or die of it.
         except BaseException as exc:
             raise ConsumerFault(exc) from exc

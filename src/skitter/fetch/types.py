@@ -149,12 +149,12 @@ def type_from_url(url: str) -> str | None:
 def declared_type(content_type: str | None, url: str) -> str | None:
     """Return the media type by the header or, where it says nothing, by the URL's suffix.
 
-    None where only the first bytes can tell: there is neither, or a page by its suffix is sent as
-    just any file.
+    None where only the first bytes can tell: there is neither, a page by its suffix is sent as
+    just any file, or a script's suffix, such as .php, says little about what the script sends.
     """
     kind = media_type(content_type)
     if not kind:
-        return type_from_url(url)
+        return None if suffix_of(url) in _SCRIPTS else type_from_url(url)
     if kind in _ANY_FILE and suffix_of(url) in _PAGE_SUFFIXES:
         return None
     return kind
@@ -166,14 +166,13 @@ def guess_type(content_type: str | None, url: str, body: bytes, sniffed: str = "
     ``sniffed`` is what they say where ``body`` is not at hand. "" means that nothing tells.
     """
     kind = declared_type(content_type, url)
-    if kind is not None and (kind != HTML or media_type(content_type)):
+    if kind is not None:
         return kind
     if body:
         sniffed = sniff(body)
-    if kind is not None:
-        # A script's suffix, such as .php, says little about what the script sends.
-        return sniffed if sniffed in (BINARY, PDF) and suffix_of(url) in _SCRIPTS else kind
     header = media_type(content_type)
+    if not header and suffix_of(url) in _SCRIPTS:
+        return sniffed if sniffed in (BINARY, PDF) else HTML
     return header if header and sniffed not in (HTML, "text/xml") else sniffed
 
 

@@ -44,7 +44,9 @@ class FakeFetcher:
         page = _sized(request, page)
         raw = (page.raw or _raw(request, page)) if request.keep_raw else None
         page = replace(page, raw=raw)
-        return page if request.stream is None or page.status != 200 else _streamed(request, page)
+        if request.stream is None or page.status != 200:
+            return page
+        return await _streamed(request, page)
 
     async def close(self) -> None:
         """Refuse further requests; idempotent."""
@@ -96,10 +98,12 @@ def _sized(request: Request, page: Response) -> Response:
     return replace(page, body=page.body[:cap], truncated=True, cut="length")
 
 
-def _streamed(request: Request, page: Response) -> Response:
+async def _streamed(request: Request, page: Response) -> Response:
     assert request.stream is not None
     for start in range(0, len(page.body), _PIECE_BYTES):
-        request.stream(page.body[start : start + _PIECE_BYTES])
+        full = request.stream(page.body[start : start + _PIECE_BYTES])
+        if full is not None:
+            await full
     return replace(page, body=b"", sniffed=sniff(page.body) if page.body else "")
 
 

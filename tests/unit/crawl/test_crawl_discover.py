@@ -245,3 +245,18 @@ def test_a_known_link_is_given_again_when_it_looks_better() -> None:
     assert (better.url, better.fp) == (first.url, first.fp)
     assert better.rank < first.rank
     assert finder.links(told(("/a", "Election night")), f"{SITE}/fourth", 0, rank=1000) == []
+
+
+def test_a_link_that_was_too_deep_is_taken_when_a_page_nearer_has_it() -> None:
+    finder = make_finder(dynamic_depth=2)
+    assert finder.links(page("/list?p=2"), HOME, 5) == []
+    [link] = finder.links(page("/list?p=2"), f"{SITE}/near", 1)
+    assert link.url == f"{SITE}/list?p=2"
+
+
+def test_a_page_counts_once_for_each_target_however_it_is_spelled() -> None:
+    finder = make_finder()
+    finder.links(page("/b", "b", f"{SITE}/b", "/c"), HOME, 0)
+    finder.links(page("/b", f"{SITE}/b"), f"{SITE}/other", 0)
+    counts = sorted(found.links for found in finder.linked.table().pages)
+    assert counts == [1, 2]

@@ -3,18 +3,20 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 from crawl_rig import HOME, SITE, CrawlRig, HeldFetcher, Web, make_job
 
-from skitter.crawl.sitemap_visit import OFFERED_AT_ONCE
+from skitter.crawl.sitemap_visit import MAX_UNREAD, OFFERED_AT_ONCE
 from skitter.crawl.sitemaps import ENTRY, MAX_LEVELS
 from skitter.crawl.trip import Visit
 from skitter.errors import BodyTooLarge, ReadTimeout, StoreUnavailable
 from skitter.fetch.base import Fetcher, Request, Response
 from skitter.frontier.model import Freed, Lease, Link, Receipt, Result, UrlState
+from skitter.testing.fake_fetcher import page
 from skitter.types import Role
 
 OTHER = "http://other.test"
@@ -125,6 +127,45 @@ async def test_many_entries_are_offered_some_at_a_time(
     await visit(rig)
     assert sum(sizes[1:]) == count
     assert max(sizes) <= OFFERED_AT_ONCE
+
+
+async def test_a_server_waits_while_much_of_its_sitemap_is_not_read(
+    make_rig: MakeRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    piece = f"{SITE}/a\n".encode() * 10_000
+    waits: list[int] = []
+    writing = asyncio.Event()
+
+    class Fast:
+        async def fetch(self, request: Request) -> Response:
+            assert request.stream is not None
+            for number in range(40):
+                full = request.stream(piece)
+                if full is not None:
+                    waits.append(number)
+                    writing.set()
+                    await full
+            return page(request.url)
+
+        async def close(self) -> None:
+            """Do nothing."""
+
+    rig = await make_rig(Fast(), polite={"robots": False})
+    await rig.frontier.offer([rig.equipment.sitemaps.link(rig.normal(MAP), 0, NAMED)])
+    lease = await rig.lease()
+    offer = rig.frontier.offer
+
+    async def slow(links: Sequence[Link]) -> Receipt:
+        await writing.wait()
+        return await offer(links)
+
+    monkeypatch.setattr(rig.frontier, "offer", slow)
+    ended = await rig.visitor.visit(lease)
+    assert ended.record is not None
+    assert ended.record.n_links == 40 * 10_000
+    ahead = MAX_UNREAD // len(piece) + 1
+    assert waits
+    assert all(later - sooner <= ahead for sooner, later in pairwise([0, *waits]))
 
 
 async def test_an_index_leads_to_its_sitemaps_which_go_before_pages(

@@ -25,6 +25,7 @@ from skitter.crawl.traps.store import (
     Row,
     SlotRow,
     StrainRow,
+    TextRow,
 )
 from skitter.crawl.traps.verdict import is_doubtful, is_inside, is_kin, is_own, objection
 from skitter.crawl.traps.visit import PageSeen, joined, skeleton_key
@@ -123,7 +124,8 @@ class TrapGuard:
         # Who linked to a page matters only when it is read.
         at = self._open(url, depth, found_on if sketch is not None else "")
         at.family.pages += 1
-        if sketch is not None:
+        # A page that comes again, after a crash or to be refreshed, is no copy of itself.
+        if sketch is not None and not self._changes.has_text(url):
             self._read(at, found_on, sketch)
 
     def _read(self, at: PageSeen, found_on: str, sketch: Sketch) -> None:
@@ -138,6 +140,7 @@ class TrapGuard:
             twin = at.shape.twin
             at.replay = bool(twin) and hash(twin) in self._known
         self._atlas.learn(at.host, at.family, sketch, links)
+        self._changes.put_text(at.url, at.host, at.family, sketch)
 
     def explain(self, url: str) -> str | None:
         """Return why links to ``url`` are cut, if they are, in a sentence."""
@@ -171,10 +174,24 @@ class TrapGuard:
             case SlotRow(origin, key, copies, repeats, fresh, differs, why, seen):
                 slot = Slot(key, dict(seen), copies, repeats, fresh, differs, why)
                 self._watched(origin).slots[key] = slot
+            case TextRow():
+                self._restore_text(row)
             case StrainRow():
                 host, strain = self._watched(_origin(row.root)), row.strain()
                 for template in row.templates:
                     self._atlas.adopt(host, Family(template, strain, "", row.depth))
+
+    def _restore_text(self, row: TextRow) -> None:
+        host = self._atlas.host(row.origin)
+        host.sound = max(host.sound, row.sound)
+        family = host.families.get(row.template)
+        if family is None:
+            strain = Strain(row.template, row.depth)
+            family = Family(row.template, strain, "", row.depth)
+            self._atlas.adopt(host, family)
+        family.pages += 1
+        sketch = Sketch(row.simhash, dict.fromkeys(row.parts, 1), ())
+        self._atlas.learn(host, family, sketch, ())
 
     def _watched(self, origin: str) -> Host:
         host = self._atlas.host(origin)

@@ -4,16 +4,20 @@ from collections.abc import Iterator, Mapping
 from typing import Self
 
 import msgspec
-from xxhash import xxh3_64_hexdigest
+from xxhash import xxh3_64_hexdigest, xxh3_64_intdigest
 
-from skitter.crawl.traps.memory import Slot, Strain
+from skitter.crawl.traps.memory import Family, Host, Slot, Strain
 from skitter.crawl.traps.parameters import Place
+from skitter.parse.simhash import Sketch
 
 MAX_ROWS = 5_000
 """Rows kept of one job; what comes beyond them is known to the running process only."""
 MAX_TEMPLATES = 40
 """Templates of a strain that are kept."""
 MAX_SEEN = 200
+MAX_TEXTS = 3_000
+"""Pages of one job whose texts are kept."""
+_MAX_PARTS = 200
 
 
 class Cut(msgspec.Struct, array_like=True):
@@ -91,7 +95,21 @@ class PlaceRow(msgspec.Struct, array_like=True, tag="place-1"):
     why: str
 
 
-Row = CutRow | StrainRow | SlotRow | PlaceRow
+class TextRow(msgspec.Struct, array_like=True, tag="text-1"):
+    """What a page said, so that copies of it are known as such after a restart, too."""
+
+    page: int
+    """Number of the page's URL."""
+    origin: str
+    template: str
+    depth: int
+    sound: int
+    """Pages of the host that were sound by then."""
+    simhash: int
+    parts: list[int]
+
+
+Row = CutRow | StrainRow | SlotRow | PlaceRow | TextRow
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(Row).decode
 
@@ -102,6 +120,7 @@ class Changes:
     def __init__(self) -> None:
         self._rows: dict[str, Row] = {}
         self._names: set[str] = set()
+        self._texts: set[int] = set()
 
     def take(self) -> dict[str, bytes]:
         """Return the changed rows by name, and begin anew."""
@@ -128,6 +147,20 @@ class Changes:
         """Note the state of a path."""
         self.put(PlaceRow(origin, place.key, place.why))
 
+    def put_text(self, url: str, host: Host, family: Family, sketch: Sketch) -> None:
+        """Note what a page said."""
+        if len(self._texts) >= MAX_TEXTS:
+            return
+        page = xxh3_64_intdigest(url.encode())
+        self._texts.add(page)
+        about = (host.origin, family.template, family.depth, host.sound)
+        row = TextRow(page, *about, sketch.simhash, [*sketch.parts][:_MAX_PARTS])
+        self._rows[_name(row)] = row
+
+    def has_text(self, url: str) -> bool:
+        """Tell whether the page was read before, in this run or an earlier one."""
+        return xxh3_64_intdigest(url.encode()) in self._texts
+
     def read(self, stored: Mapping[str, bytes]) -> Iterator[Row]:
         """Yield rows of an earlier run; one that cannot be read is left out."""
         for name, value in stored.items():
@@ -135,7 +168,10 @@ class Changes:
                 row = _decode(value)
             except msgspec.DecodeError:
                 continue
-            self._names.add(name)
+            if isinstance(row, TextRow):
+                self._texts.add(row.page)
+            else:
+                self._names.add(name)
             yield row
 
 
@@ -149,4 +185,6 @@ def _name(row: Row) -> str:
             kind, key = "s", f"{row.origin} {row.key}"
         case PlaceRow(key=key):
             kind = "p"
+        case TextRow():
+            return f"w{row.page:016x}"
     return kind + xxh3_64_hexdigest(key.encode())
