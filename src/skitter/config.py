@@ -29,10 +29,11 @@ STATE_DIR: Final = Path(".skitter")
 DEFAULT_CONCURRENCY: Final = 64
 
 OUT_ENDINGS: Final = tuple(f".{kind.value}" for kind in OutputKind)
+_SAME_AS_JSONL = ".ndjson"
 
 
 def _out_path(value: Path) -> Path:
-    if value.suffix.lower() not in OUT_ENDINGS:
+    if value.suffix.lower() not in (*OUT_ENDINGS, _SAME_AS_JSONL):
         *most, last = OUT_ENDINGS
         raise ValueError(f"wanted a file that ends in {', '.join(most)} or {last}")
     return value

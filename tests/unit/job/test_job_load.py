@@ -66,7 +66,6 @@ def test_toml_and_json_say_the_same(tmp_path: Path) -> None:
         ('[polite]\nrate = "1/2s"', "polite.rate: not available yet"),
         ('kind = "news"', 'kind: "news" is not available yet'),
         ('kind = "sight"', "kind: \"sight\": wanted 'site' or 'web'"),
-        ('refresh = "10m"', "refresh: not available yet"),
         ('order = "best"', "order: best wants keywords"),
         ('order = "bfs"\nkeywords = ["x"]', "keywords: only order best uses them"),
         ('[limits]\noverflow = "reject"', 'limits.overflow: "reject" is not available yet'),

@@ -459,7 +459,7 @@ async def test_a_write_that_was_cancelled_is_overwritten_by_the_next(
         return real(fd, data, at)
 
     monkeypatch.setattr(os, "pwrite", slow)
-    monkeypatch.setattr(writer, "QUICK_BYTES", 0)
+    monkeypatch.setattr("skitter.pipeline.archive.writer.QUICK_BYTES", 0)
     first = asyncio.create_task(archive.write(pages(100, 110)))
     await asyncio.to_thread(begun.wait, 20)
     first.cancel()
