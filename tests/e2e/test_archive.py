@@ -175,6 +175,7 @@ def test_secrets_in_headers_are_not_archived(
     )
     summary(run.finish())
     requests = list(requests_in(tmp_path / "arc"))
-    assert any(b"X-Desk: ports" in request for request in requests)
+    assert any(b"X-Desk: (not archived)" in request for request in requests)
     assert any(b"Cookie: (not archived)" in request for request in requests)
+    assert any(b"User-Agent: Skitter" in request for request in requests)
     assert not any(b"verysecret" in request for request in requests)

@@ -14,7 +14,7 @@ from skitter.config import STATE_DIR
 from skitter.errors import ConfigError, SinkError
 from skitter.pipeline.sinks import check_ending, write_all
 from skitter.wiring.answers import Question
-from skitter.wiring.look import archived_records, complete_answer
+from skitter.wiring.look import archived_records, complete_answer, crawl_outputs
 
 _SHOW_EVERY = 5_000
 
@@ -60,7 +60,17 @@ def _check(export: Export) -> None:
         raise ConfigError(f"--out {export.out}: {export.out.parent} is not a directory")
 
 
+async def _refuse_own_output(export: Export) -> None:
+    """Raise when the file is one the crawl itself writes: it could not go on with it."""
+    if export.out is None or export.warc is not None:
+        return
+    own = await crawl_outputs(_directory(export))
+    if export.out.resolve() in own:
+        raise ConfigError(f"--out {export.out}: the crawl itself writes to it; wanted another file")
+
+
 async def _records(export: Export) -> int:
+    await _refuse_own_output(export)
     lines = _counted(_source(export), show=export.out is not None)
     if export.out is not None:
         return await write_all(export.out, lines, overwrite=export.force)

@@ -25,6 +25,8 @@ from skitter.url.partition import Partition, partition_key, slot_of
 
 REMEMBERED = 400_000
 """Hrefs remembered over all origins; beyond it everything is forgotten and learned anew."""
+MOST_LINKS = 20_000
+"""Links taken of one page: their ack is one step, during which nothing else happens."""
 MAX_REMEMBERED_CHARS = 300
 """Longer hrefs are rare on honest pages; remembering them would let a page fill the memory."""
 _ABSOLUTE = ("http://", "https://")
@@ -77,9 +79,7 @@ class LinkFinder:
         In a best-first crawl, where the page was queued with ``rank``, known ones that look
         better from here are among them.
         """
-        hrefs = page.hrefs
-        if page.refresh:
-            hrefs = [*hrefs, page.refresh]
+        hrefs = self._hrefs(page)
         if not hrefs or not self._judge.follows_from(depth):
             return []
         if self._remembered > REMEMBERED:
@@ -108,6 +108,13 @@ class LinkFinder:
                     self._remember(href, found.key, known, absolute)
         self.linked.count(keys)
         return links
+
+    def _hrefs(self, page: ParsedPage) -> list[str]:
+        hrefs = [*page.hrefs, page.refresh] if page.refresh else page.hrefs
+        if len(hrefs) > MOST_LINKS:
+            self.cut[Code.CROWD] += len(hrefs) - MOST_LINKS
+            return hrefs[:MOST_LINKS]
+        return hrefs
 
     def _memory(self, memory: dict[str, _Memory], key: str) -> _Memory:
         found = memory.get(key)

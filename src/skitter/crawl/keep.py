@@ -17,7 +17,8 @@ class Keeper:
 
     def __init__(self, job: Job, clock: Clock) -> None:
         self._clock = clock
-        names = "|".join(re.escape(name) for name in job.secret_headers())
+        # Whatever a job adds to its requests may be a key to something.
+        names = "|".join(re.escape(name) for name in job.http.headers)
         pattern = rf"(?im)^({names}):[^\r\n]*".encode()
         self._secrets = re.compile(pattern) if names else None
 

@@ -84,11 +84,12 @@ class Outputs:
     async def _original(self, url: str) -> Original | None:
         equipment = self._with
         normal = equipment.normaliser.absolute(url)
-        sighting = await equipment.reader.look(equipment.number, normal.host, normal.fp)
-        if not sighting.note:
+        note = await equipment.reader.note(equipment.number, normal.host, normal.fp)
+        if not note:
             return None
-        record = _decode(sighting.note)
-        if record.payload_digest is None or record.final_url is None:
+        record = _decode(note)
+        if record.payload_digest is None or record.final_url is None or record.warc_revisit:
+            # A revisit must name a response: what would repeat a revisit is stored whole.
             return None
         return Original(record.final_url, record.fetched_at, record.payload_digest)
 
@@ -141,4 +142,5 @@ def _locate(visit: Visit, location: Location) -> None:
     if record is not None and record.bytes is not None:
         record.warc_file = location.file
         record.warc_offset = location.offset
+        record.warc_revisit = location.revisit
         record.payload_digest = location.payload_digest

@@ -89,6 +89,10 @@ class Relevance:
         return max(0.0, 1.0 - rank / LEVELS)
 
 
+_MOST_SAID = 400
+"""Characters said of one target that are enough; a page may link to it without end."""
+
+
 def best_texts(hrefs: Iterable[str], texts: Iterable[str]) -> dict[str, str]:
     """Return all that a page says of each target, fragments left out.
 
@@ -101,7 +105,7 @@ def best_texts(hrefs: Iterable[str], texts: Iterable[str]) -> dict[str, str]:
         known = found.get(target)
         if not known:
             found[target] = text
-        elif text and text not in known:
+        elif text and len(known) < _MOST_SAID and text not in known:
             found[target] = f"{known} {text}"
     return found
 

@@ -144,7 +144,7 @@ class SitemapVisitor:
                 await self._queue(links)
                 listing.offered += len(links)
             for urls in _chunks(found.sitemaps):
-                await self._queue(sitemaps.links(urls, level, trip.url))
+                await self._queue(sitemaps.children(urls, level, trip.url, trip.host))
 
     async def _queue(self, links: list[Link]) -> None:
         equipment = self._with

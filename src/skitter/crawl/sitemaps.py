@@ -1,21 +1,24 @@
 """Where a job's sitemaps are, and what becomes of the URLs they list."""
 
-from collections.abc import Callable, Iterable
+import logging
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 
 import msgspec
 
 from skitter.clock import Clock
 from skitter.crawl.discover import LinkFinder
 from skitter.crawl.judge import Judge
-from skitter.crawl.ordering import sitemap_rank
+from skitter.crawl.ordering import LINK_RANK, depth_first_rank, sitemap_rank
 from skitter.errors import UrlError
 from skitter.frontier.model import Link
 from skitter.job.spec import Job, Order, Sitemaps
 from skitter.parse.sitemap.dates import lastmod_ms
 from skitter.parse.sitemap.model import SitemapEntry
 from skitter.parse.sitemap.places import looks_like_sitemap, well_known
+from skitter.politeness.decision import Code
 from skitter.politeness.robots_entry import AgentRobots
-from skitter.types import HostKey, Role
+from skitter.types import Fingerprint, HostKey, Role
 from skitter.url.host import origin
 from skitter.url.normalise import Normaliser, NormalUrl
 from skitter.url.scope import Scope, ScopeKind
@@ -26,7 +29,51 @@ LISTED_DEPTH = 1
 """What a sitemap lists counts as linked from an entry."""
 ENTRY = "entry"
 """Stands for the referrer of a sitemap that a person named."""
+MAX_PER_SITE = 1_000
+"""Sitemaps queued for one site: at 50,000 URLs each, more than anybody fetches of it."""
+MAX_PER_JOB = 50_000
+"""Sitemaps queued in one run: hosts without number cost an attacker nothing either."""
+FIRST_PER_SITE = 5
+"""Sitemaps of a site that go before its pages; the others take turns with them."""
 _ORIGINS_KEPT = 100_000
+
+log = logging.getLogger(__name__)
+
+
+class SitemapQuota:
+    """Numbers the sitemaps of each site, as far as there is room for them.
+
+    It counts what a run finds: after a restart there is room anew, but a sitemap that has been
+    read is not read again, so what was left out of it stays out.
+    """
+
+    def __init__(self) -> None:
+        self._numbers: dict[Fingerprint, int] = {}
+        self._counts: Counter[HostKey] = Counter()
+        self._is_full = False
+
+    def number(self, fp: Fingerprint, site: HostKey) -> int | None:
+        """Return which of the sitemaps of ``site`` this is, from 0; None when it is one too many.
+
+        A sitemap met again keeps its number.
+        """
+        number = self._numbers.get(fp)
+        if number is not None:
+            return number
+        number = self._counts[site]
+        if number >= MAX_PER_SITE:
+            if number == MAX_PER_SITE:
+                self._counts[site] += 1
+                log.warning("%s has more than %s sitemaps; the rest is left", site, MAX_PER_SITE)
+            return None
+        if len(self._numbers) >= MAX_PER_JOB:
+            if not self._is_full:
+                log.warning("there are more than %s sitemaps; the rest is left", MAX_PER_JOB)
+            self._is_full = True
+            return None
+        self._numbers[fp] = number
+        self._counts[site] += 1
+        return number
 
 
 class SitemapFinder:
@@ -43,6 +90,8 @@ class SitemapFinder:
         self._ranks = job.order is Order.BFS
         self._reads = job.sitemaps is not Sitemaps.NO and job.depth != 0
         self._best = job.order is Order.BEST
+        self._late_rank = depth_first_rank(LISTED_DEPTH) if job.order is Order.DFS else LINK_RANK
+        self._quota = SitemapQuota()
         self._only = job.sitemaps is Sitemaps.ONLY
         self._asked: set[str] = set()
         self.offered: Callable[[], None] = lambda: None
@@ -76,28 +125,70 @@ class SitemapFinder:
         self._asked.add(site)
         named = robots.sitemaps if robots is not None else ()
         if named:
-            return self.links(named, 0, f"{site}/robots.txt")
-        return self.links(well_known(site)[:1], 0, "") if is_start else []
+            # It may lie anywhere, as the protocol allows; what it lists is judged.
+            return self._queueable(self._parsed(named), 0, f"{site}/robots.txt", host)
+        return self._guess(well_known(site)[:1]) if is_start else []
 
     def another_guess(self, url: str) -> list[Link]:
         """Return the next of the usual places after one that held nothing."""
         places = well_known(origin(url))
         at = places.index(url) + 1 if url in places else len(places)
-        return self.links(places[at : at + 1], 0, "")
+        return self._guess(places[at : at + 1])
 
-    def links(self, urls: Iterable[str], level: int, referrer: str) -> list[Link]:
-        """Return the sitemaps among ``urls`` as links; what is no URL is left out."""
-        found = []
+    def children(self, urls: Iterable[str], level: int, referrer: str, host: HostKey) -> list[Link]:
+        """Return the sitemaps that an index on ``host`` lists, as far as they are to be read."""
+        if level > MAX_LEVELS:
+            return []
+        near = []
+        for normal in self._parsed(urls):
+            if self.is_near(normal, host):
+                near.append(normal)
+            else:
+                self._finder.cut[Code.SCOPE] += 1
+        return self._queueable(near, level, referrer, host)
+
+    def is_near(self, normal: NormalUrl, host: HostKey) -> bool:
+        """Tell whether a sitemap on ``host`` may lead to another: on its host, or in the scope.
+
+        An index could otherwise turn the crawl on hosts that are none of its business.
+        """
+        return normal.host == host or self._judge.scope.contains(normal.url, normal.host)
+
+    def _guess(self, places: Iterable[str]) -> list[Link]:
+        return [self.link(normal, 0, "") for normal in self._parsed(places)]
+
+    def _parsed(self, urls: Iterable[str]) -> Iterator[NormalUrl]:
+        """Yield what is a URL."""
         for url in urls:
             try:
-                found.append(self.link(self._normaliser.absolute(url), level, referrer))
+                yield self._normaliser.absolute(url)
             except UrlError:
                 continue
-        return found if level <= MAX_LEVELS else []
 
-    def link(self, normal: NormalUrl, level: int, referrer: str) -> Link:
-        """Return a sitemap as a link that goes before the pages of its site."""
-        link = self._finder.make_link(self._normaliser.as_sitemap(normal), level, referrer, 0)
+    def _queueable(
+        self, normals: Iterable[NormalUrl], level: int, referrer: str, host: HostKey
+    ) -> list[Link]:
+        """Return sitemaps named on ``host`` as links, while there is room for them."""
+        found = []
+        for normal in normals:
+            # What lies elsewhere counts for the site that names it: hosts are cheap to make up.
+            in_scope = self._judge.scope.contains(normal.url, normal.host)
+            number = self._quota.number(normal.fp, normal.host if in_scope else host)
+            if number is None:
+                self._finder.cut[Code.CROWD] += 1
+                continue
+            rank = 0 if number < FIRST_PER_SITE else self._rank_among_pages(normal.url)
+            found.append(self.link(normal, level, referrer, rank))
+        return found
+
+    def _rank_among_pages(self, url: str) -> int:
+        """Return the rank by which a sitemap takes turns with the pages it competes with."""
+        rank = self._finder.bare_rank(url)
+        return self._late_rank if rank is None else rank
+
+    def link(self, normal: NormalUrl, level: int, referrer: str, rank: int = 0) -> Link:
+        """Return a sitemap as a link; by its ``rank`` it goes before the pages of its site."""
+        link = self._finder.make_link(self._normaliser.as_sitemap(normal), level, referrer, rank)
         return msgspec.structs.replace(link, role=Role.SITEMAP)
 
     def listed(self, entries: Iterable[SitemapEntry], referrer: str) -> list[Link]:

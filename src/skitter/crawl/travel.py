@@ -196,7 +196,7 @@ class Traveller:
         if len(trip.chain) > limit:
             raise TooManyRedirects(trip.lease.url, f"more than {limit} redirects")
         if not trip.is_page:
-            # A list of URLs may lie anywhere; what it lists is judged.
+            self._judge_sitemap_hop(trip, normal)
             return
         decision = self._with.judge.explain(normal.url, normal.host, trip.lease.depth)
         if decision.allowed:
@@ -207,6 +207,16 @@ class Traveller:
             return
         sentence = f"redirects to {normal.url}: {decision.sentence}"
         visit = self._endings.refused(trip, Decision.refuse(decision.code, sentence))
+        lead_to(visit, trip, normal)
+        raise Ended(visit)
+
+    def _judge_sitemap_hop(self, trip: Trip, normal: NormalUrl) -> None:
+        # What a site or a person names may lie anywhere: what it lists is judged.
+        if trip.lease.depth == 0 or self._with.sitemaps.is_near(normal, trip.lease.host):
+            return
+        why = self._with.judge.scope.why_not(normal.url)
+        refusal = Decision.refuse(Code.SCOPE, f"redirects to {normal.url}: {why}")
+        visit = self._endings.refused(trip, refusal)
         lead_to(visit, trip, normal)
         raise Ended(visit)
 
@@ -247,7 +257,7 @@ class Traveller:
             equipment.widen(visit.wider_scope)
         lease = trip.lease
         if trip.is_page:
-            link = equipment.finder.make_link(target, lease.depth, lease.url)
+            link = equipment.finder.make_link(target, lease.depth, lease.url, lease.rank)
         else:
             link = equipment.sitemaps.link(target, lease.depth, lease.url)
         visit.links = [*trip.found, link, *held]

@@ -7,6 +7,7 @@ committer.
 import asyncio
 import logging
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from weakref import WeakValueDictionary
 
 from skitter.crawl.endings import Endings
@@ -18,7 +19,7 @@ from skitter.crawl.travel import Traveller
 from skitter.crawl.trip import Ended, Trip, Visit
 from skitter.errors import FetchError, FrontierError
 from skitter.fetch.base import Response
-from skitter.frontier.model import MAX_LOST, Freed, Lease, Link
+from skitter.frontier.model import MAX_LOST, Freed, Lease, Link, Result
 from skitter.parse.document import parse_page
 from skitter.parse.follow import FollowOptions
 from skitter.parse.page import ParsedPage
@@ -29,8 +30,17 @@ from skitter.types import HostKey, Outcome
 
 log = logging.getLogger(__name__)
 
+MOST_WAITING = 8
+"""Visits that wait for their turn; further ones are put off."""
+TURN_MS = 250
 SAMPLE_CHARS = 4_000
 """Text of a page that is looked at to judge its relevance."""
+
+
+@dataclass(slots=True, weakref_slot=True)
+class _Turn:
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    waiting: int = 0
 
 
 class Visitor:
@@ -41,8 +51,8 @@ class Visitor:
         self._endings = Endings(equipment)
         self._traveller = Traveller(equipment, self._endings, free)
         self._sitemaps = SitemapVisitor(equipment, self._traveller, self._endings)
-        self._doubtful: WeakValueDictionary[HostKey, asyncio.Lock] = WeakValueDictionary()
-        """By host: held while a page is visited that may lie in a trap."""
+        self._doubtful: WeakValueDictionary[HostKey, _Turn] = WeakValueDictionary()
+        """By host: whose turn it is among the pages that may lie in a trap."""
         scored = equipment.relevance is not None
         nofollow = not equipment.job.polite.robots
         self._plain = FollowOptions(
@@ -78,9 +88,17 @@ class Visitor:
             return await self._sitemaps.visit(trip)
         if not is_doubtful(trip.lease.rank):
             return await self._visit_page(trip)
-        # One at a time: what it brings may spare the others.
-        async with self._doubtful.setdefault(trip.lease.host, asyncio.Lock()):
-            return await self._visit_page(trip)
+        # One at a time: what it brings may spare the others. Those must not take up all workers.
+        turn = self._doubtful.setdefault(trip.lease.host, _Turn())
+        if turn.waiting >= MOST_WAITING:
+            at_ms = self._with.clock.now_ms() + TURN_MS
+            return self._endings.later(trip, Result.DEFER, at_ms, "")
+        turn.waiting += 1
+        try:
+            async with turn.lock:
+                return await self._visit_page(trip)
+        finally:
+            turn.waiting -= 1
 
     async def _visit_page(self, trip: Trip) -> Visit:
         self._beware(trip)

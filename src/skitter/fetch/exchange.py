@@ -5,6 +5,7 @@ tells whether every byte belonged to that answer, so that the connection may ser
 """
 
 import asyncio
+import dataclasses
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
@@ -35,6 +36,8 @@ _Messages = Sequence[tuple[RawResponseMessage, StreamReader]]
 _MAX_INTERIM: Final = 16
 _DRAINED_BYTES: Final = 16 * 1024
 _FRAMING_BYTES: Final = 64 * 1024
+_ERROR_BYTES: Final = 64 * 1024
+"""Of a body that is no page where a stream was wanted, which nobody reads."""
 _HEAD_ENDS: Final = b"\r\n\r\n"
 _CHUNKS_END: Final = b"0\r\n\r\n"
 _UNKNOWN: Final = -1
@@ -57,7 +60,6 @@ class Exchange:
         "_body",
         "_expected",
         "_interim",
-        "_limits",
         "_loop",
         "_message",
         "_parser",
@@ -67,6 +69,7 @@ class Exchange:
         "_surplus",
         "_tape",
         "doubt",
+        "limits",
         "received",
         "reusable",
         "stream",
@@ -78,7 +81,8 @@ class Exchange:
     ) -> None:
         self.url = request.url
         self._request = request
-        self._limits = limits
+        self.limits = limits
+        """Caps of this answer; a body that is of no use has a low one."""
         self._loop = loop
         self._parser = new_parser(loop, limits.header_bytes)
         self._message: RawResponseMessage | None = None
@@ -130,9 +134,9 @@ class Exchange:
         """Give up waiting for the first byte or, with ``total``, for the end."""
         fault: FetchError
         if total or self.received:
-            fault = TotalTimeout(self.url, f"not done within {self._limits.total_s:g} s")
+            fault = TotalTimeout(self.url, f"not done within {self.limits.total_s:g} s")
         else:
-            fault = ReadTimeout(self.url, f"no answer within {self._limits.first_byte_s:g} s")
+            fault = ReadTimeout(self.url, f"no answer within {self.limits.first_byte_s:g} s")
         return self._break_off(fault)
 
     @property
@@ -168,7 +172,7 @@ class Exchange:
             raise answer_fault(self.url, broken) from broken
         if payload is not None:
             return self._grow(payload)
-        if self.received > self._limits.header_bytes:
+        if self.received > self.limits.header_bytes:
             raise self._headers_too_large()
         return None
 
@@ -177,7 +181,7 @@ class Exchange:
         ends = data.find(_HEAD_ENDS)
         if self._payload is not None or self.received > len(data) or ends < 0:
             return ()
-        self._parser = new_parser(self._loop, self._limits.header_bytes)
+        self._parser = new_parser(self._loop, self.limits.header_bytes)
         self._surplus = True
         messages: _Messages = ()
         ends += len(_HEAD_ENDS)
@@ -204,7 +208,7 @@ class Exchange:
         ends = data.find(_HEAD_ENDS)
         head = before + ends + len(_HEAD_ENDS) if ends >= 0 else before
         # What was found may be an end inside the body, when the head's own is cut in two.
-        if head > self._limits.header_bytes < head_bytes(message):
+        if head > self.limits.header_bytes < head_bytes(message):
             raise self._headers_too_large()
         self._message = message
         self._payload = payload
@@ -213,11 +217,15 @@ class Exchange:
             self._expected = head + (0 if message.code in BODILESS else length)
         if message.code == 200:
             self._begin_page(message)
+        elif self._request.stream is not None and self._tape is None:
+            # Limits of a stream are for what is never held in memory.
+            cap = min(self.limits.body_bytes, _ERROR_BYTES)
+            self.limits = dataclasses.replace(self.limits, body_bytes=cap)
         if payload.is_eof():
             return
         if self._refusal is not None and not 0 < length <= _DRAINED_BYTES:
             raise self._refusal
-        if length > self._limits.body_bytes and not self._request.cut_bytes:
+        if length > self.limits.body_bytes and not self._request.cut_bytes:
             raise BodyTooLarge(self.url, f"Content-Length is {length} bytes")
 
     def _begin_page(self, message: RawResponseMessage) -> None:
@@ -233,11 +241,11 @@ class Exchange:
             unknown = declared_type(kind, self.url) is None
             doubt = TypeDoubt(kind, self.url, request.accept_types) if unknown else None
             coding = message.headers.get(hdrs.CONTENT_ENCODING)
-            self.stream = BodyStream(request, self._limits, coding, doubt)
+            self.stream = BodyStream(request, self.limits, coding, doubt)
 
     def _grow(self, payload: StreamReader) -> Answer | None:
         """Take what came; give the answer where the request wants the body cut."""
-        cut, cap = self._request.cut_bytes, self._limits.body_bytes
+        cut, cap = self._request.cut_bytes, self.limits.body_bytes
         size = payload.total_bytes
         over = size > cap or self.received > 2 * cap + _FRAMING_BYTES
         if over and not size > cut > 0:
@@ -272,7 +280,7 @@ class Exchange:
         )
         if self._refusal is not None:
             raise self._refusal
-        cap = self._limits.body_bytes
+        cap = self.limits.body_bytes
         if payload.total_bytes > cap and not self._request.cut_bytes:
             raise BodyTooLarge(self.url, f"more than {cap} bytes on the wire")
         return self._answer(cut="")
@@ -301,7 +309,7 @@ class Exchange:
             raise fault
         if message.code != 200:
             answer = self._answer(cut=why_cut(fault))
-            return answer._replace(body=answer.body[: self._limits.body_bytes])
+            return answer._replace(body=answer.body[: self.limits.body_bytes])
         if self._refusal is not None:
             raise self._refusal
         if self.wire_bytes and isinstance(fault, ProtocolError):
@@ -313,4 +321,4 @@ class Exchange:
         return self._message.headers
 
     def _headers_too_large(self) -> HeadersTooLarge:
-        return HeadersTooLarge(self.url, f"more than {self._limits.header_bytes} bytes of headers")
+        return HeadersTooLarge(self.url, f"more than {self.limits.header_bytes} bytes of headers")

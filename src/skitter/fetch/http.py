@@ -105,26 +105,13 @@ class HttpFetcher:
     ) -> Response:
         limits = request.limits or self._limits
         exchange = Exchange(request, limits, asyncio.get_running_loop())
-        self.pool.watch(connection)
-        raised: BaseException | None = None
-        try:
-            answer = await connection.ask(
-                head,
-                exchange,
-                first_due=self._now() + limits.first_byte_s,
-                total_due=started + limits.total_s,
-            )
-        except ConsumerFault as fault:
-            raised = fault.raised
-        finally:
-            self.pool.unwatch(connection)
-            self.pool.give_back(connection)
-        if raised is not None:
-            raise raised
+        first_due = self._now() + limits.first_byte_s
+        answer = await self._answer(connection, exchange, head, first_due, started + limits.total_s)
         elapsed_ms = round((self._now() - started) * 1000)
         headers = plain_headers(answer.headers)
         stream = exchange.stream
         if stream is None:
+            limits = exchange.limits
             body, short = _document(request, limits, answer, headers.get("content-encoding"))
             if exchange.doubt is not None and body:
                 exchange.doubt.settle(body)
@@ -146,6 +133,37 @@ class HttpFetcher:
             cut=cut,
             sniffed="" if stream is None else stream.sniffed,
         )
+
+    async def _answer(
+        self,
+        connection: HttpConnection,
+        exchange: Exchange,
+        head: bytes,
+        first_due: float,
+        total_due: float,
+    ) -> Answer:
+        """Return the answer when all that came of it is handed on, also before a fault."""
+        answer: Answer | None = None
+        raised: BaseException | None = None
+        self.pool.watch(connection)
+        try:
+            answer = await connection.ask(head, exchange, first_due=first_due, total_due=total_due)
+        except ConsumerFault as fault:
+            raised = fault.raised
+        except FetchError as fault:
+            raised = fault
+        finally:
+            self.pool.unwatch(connection)
+            self.pool.give_back(connection)
+        if exchange.stream is not None:
+            try:
+                await exchange.stream.drain()
+            except ConsumerFault as fault:
+                raised = fault.raised
+        if raised is not None:
+            raise raised
+        assert answer is not None
+        return answer
 
 
 def _raw(exchange: Exchange, head: bytes, cut: str) -> Raw | None:

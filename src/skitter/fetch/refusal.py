@@ -2,6 +2,7 @@
 
 from skitter.errors import TypeRefused
 from skitter.fetch.types import declared_type, guess_type, media_type, sniff_start, wanted_type
+from skitter.fetch.wire import readable
 
 
 class TypeDoubt:
@@ -41,5 +42,7 @@ def judge_type(
 
 
 def _refused(url: str, kind: str) -> TypeRefused:
+    if not kind.isascii():
+        kind = readable(kind)
     why = f"media type {kind[:80]!r} is not wanted"
     return TypeRefused(url, why, status=200, content_type=kind)

@@ -1,7 +1,8 @@
 """A body handed on while it arrives: decompressed, judged and capped piece by piece."""
 
 import asyncio
-from collections.abc import Iterable
+from collections import deque
+from collections.abc import Iterator
 
 from skitter.errors import BodyTooLarge
 from skitter.fetch.base import FetchLimits, Request
@@ -19,7 +20,7 @@ class ConsumerFault(Exception):
 
 
 class BodyStream:
-    """Hands one body to a request's ``stream``.
+    """Hands one body to a request's ``stream``, which may say that it is full for a while.
 
     Where there is a doubt about the type, the first bytes are held until they settle it.
     """
@@ -34,6 +35,7 @@ class BodyStream:
         "_given",
         "_held",
         "_url",
+        "_waiting",
         "full",
         "over",
         "sniffed",
@@ -56,6 +58,8 @@ class BodyStream:
         self._given = 0
         self._held = b""
         self._doubt = doubt
+        self._waiting: deque[Iterator[bytes]] = deque()
+        """What has come and is not handed on, still compressed for the most part."""
         self.full: asyncio.Future[None] | None = None
         """Done when the consumer has room for more."""
         self.over = False
@@ -75,31 +79,58 @@ class BodyStream:
         if data and not self.over:
             if self._coding and self._decoder is None:
                 self._decoder = StreamDecoder(self._coding, url=self._url)
-            self._pass_on((data,) if self._decoder is None else self._decoder.feed(data))
+            decoder = self._decoder
+            self._waiting.append(iter((data,)) if decoder is None else decoder.feed(data))
+            self._pass_on()
 
     def finish(self) -> None:
-        """Hand on what is left after the last bytes."""
-        if self._decoder is not None and not self.over:
-            self._pass_on(self._decoder.finish())
+        """Take note that nothing more comes; what is left is handed on here or by ``drain``."""
+        if not self.over:
+            self._waiting.append(self._ending())
+            self._pass_on()
+
+    async def drain(self) -> None:
+        """Hand on what is left after the last bytes, as fast as the consumer takes it."""
+        while self._waiting:
+            if self.full is not None:
+                # Not awaited itself: a cancelled fetch would cancel what is the consumer's.
+                await asyncio.wait([self.full])
+            self._pass_on()
+
+    def _ending(self) -> Iterator[bytes]:
+        if self._decoder is not None:
+            yield from self._decoder.finish()
         self._settle_type(sniff(self._held))
 
-    def _pass_on(self, pieces: Iterable[bytes]) -> None:
-        for piece in pieces:
-            room = self._cap - self._given
-            if len(piece) > room:
-                if not self._cut:
-                    raise BodyTooLarge(self._url, f"more than {self._cap} bytes decompressed")
-                self.over = True
-                piece = piece[:room]
-            self._given += len(piece)
-            if self._doubt is None:
-                self._give(piece)
-            else:
-                self._held += piece
-                self._settle_type(sniff_start(self._held))
-            if self.over:
-                self._settle_type(sniff(self._held))
-                return
+    def _pass_on(self) -> None:
+        """Hand on what waits until the consumer is full."""
+        try:
+            while self._waiting and (self.full is None or self.full.done()):
+                piece = next(self._waiting[0], None)
+                if piece is None:
+                    self._waiting.popleft()
+                else:
+                    self._take(piece)
+        # Whatever it is: it ends the fetch, and nothing more is handed on.
+        except BaseException:
+            self._waiting.clear()
+            raise
+
+    def _take(self, piece: bytes) -> None:
+        room = self._cap - self._given
+        if len(piece) > room:
+            if not self._cut:
+                raise BodyTooLarge(self._url, f"more than {self._cap} bytes decompressed")
+            self.over = True
+            self._waiting.clear()
+            piece = piece[:room]
+        self._given += len(piece)
+        if self._doubt is None:
+            self._give(piece)
+        else:
+            self._held += piece
+            kind = sniff(self._held) if self.over else sniff_start(self._held)
+            self._settle_type(kind)
 
     def _settle_type(self, kind: str | None) -> None:
         """Judge the bytes held and hand them on, once their ``kind`` is certain."""

@@ -126,9 +126,14 @@ def plain_headers(raw: CIMultiDictProxy[str]) -> dict[str, str]:
 
 
 def _readable(key: str, value: str) -> str:
-    as_sent = value.encode("utf-8", "surrogateescape")
     if key == "location":
-        return quote_from_bytes(as_sent, safe=_ASCII)
+        return quote_from_bytes(value.encode("utf-8", "surrogateescape"), safe=_ASCII)
+    return readable(value)
+
+
+def readable(value: str) -> str:
+    """Return a field value as text that can be written as UTF-8."""
+    as_sent = value.encode("utf-8", "surrogateescape")
     try:
         return as_sent.decode("utf-8")
     except UnicodeDecodeError:

@@ -134,6 +134,9 @@ class FrontierReader(Protocol):
     async def marks(self, prefix: str) -> dict[str, bytes]:
         """Return every mark whose name begins with ``prefix``."""
 
+    async def note(self, job: JobNumber, host: HostKey, fp: Fingerprint) -> bytes:
+        """Return what the page index keeps of one URL; b"" for nothing. Cheaper than ``look``."""
+
     async def notes(
         self, job: JobNumber, after: bytes = b"", limit: int = 500
     ) -> tuple[list[bytes], bytes]:

@@ -183,6 +183,15 @@ class Seen(Part):
         default=2, description="Groups of hash functions; a URL is seen when every group says so."
     )
 
+    @model_validator(mode="after")
+    def _only_for_bloom(self) -> "Seen":
+        extra = self.model_fields_set - {"kind"}
+        plain = Seen.model_construct()
+        changed = sorted(name for name in extra if getattr(self, name) != getattr(plain, name))
+        if self.kind is SeenKind.EXACT and changed:
+            raise ValueError(f"{changed[0]}: only the Bloom filter uses it; wanted kind bloom")
+        return self
+
 
 class OutputKind(StrEnum):
     """Where records go, by the file's ending."""

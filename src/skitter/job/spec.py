@@ -139,14 +139,6 @@ class Job(Part):
             "entries": entries_digest(self.entries, size=16),
         }
 
-    def secret_headers(self) -> list[str]:
-        """Return the names of headers whose values are nobody else's business."""
-        return [
-            name
-            for name, value in self.http.headers.items()
-            if value.startswith(ENV_PREFIX) or _looks_secret(name)
-        ]
-
     def to_json(self) -> str:
         """Return the job for storing; header values that look secret are left out."""
         data = self.model_dump(mode="json")

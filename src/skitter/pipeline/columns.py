@@ -108,6 +108,12 @@ COLUMNS = (
         _INTEGER,
         "Where in it the response begins, or the revisit that stands for it.",
     ),
+    Column(
+        "warc_revisit",
+        _BOOLEAN,
+        "Whether a revisit stands there: an earlier response had the same payload.",
+        always=True,
+    ),
     Column("payload_digest", _TEXT, "`sha1:` and the digest of the payload as archived."),
     Column("labels", _MAP, "Labels of the job.", always=True),
 )

@@ -58,6 +58,8 @@ class PageRecord(msgspec.Struct, kw_only=True):
     """Name of the archive file that holds the response; None without an archive."""
     warc_offset: int | None = None
     """Where in it the response (or the revisit that stands for it) begins."""
+    warc_revisit: bool = False
+    """Whether a revisit record stands there: an earlier response had the same payload."""
     payload_digest: str | None = None
     """"sha1:..." of the payload as archived."""
     labels: Mapping[str, str] = {}
@@ -67,5 +69,26 @@ _encode = msgspec.json.Encoder().encode
 
 
 def encode_line(record: PageRecord) -> bytes:
-    """Return the record as one line of JSON."""
-    return _encode(record) + b"\n"
+    """Return the record as one line of JSON.
+
+    Text that cannot be written, half of a character, is replaced in the record itself: one odd
+    page must not end a crawl.
+    """
+    try:
+        return _encode(record) + b"\n"
+    except UnicodeEncodeError:
+        for name in record.__struct_fields__:
+            setattr(record, name, _writable(getattr(record, name)))
+        return _encode(record) + b"\n"
+
+
+def _writable(value: object) -> object:
+    match value:
+        case str():
+            return value.encode("utf-8", "replace").decode()
+        case list():
+            return [_writable(item) for item in value]
+        case dict():
+            return {_writable(key): _writable(item) for key, item in value.items()}
+        case _:
+            return value

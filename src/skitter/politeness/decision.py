@@ -24,6 +24,8 @@ class Code(StrEnum):
     DEAD_HOST = "dead_host"
     THROTTLED = "throttled"
     TRAP = "trap"
+    CROWD = "crowd"
+    """Beyond the number of links that are taken of one page."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,6 @@
 """Questions about a crawl's store and their answers, as lines of JSON."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Mapping
 from pathlib import Path
@@ -9,19 +10,23 @@ import msgspec
 from skitter.crawl.explain import Explainer
 from skitter.crawl.linked import LinkedTable, host_ranking, linked_mark, read_table
 from skitter.frontier.base import FrontierReader
-from skitter.frontier.model import UrlState
+from skitter.pipeline.base import SINK_MARKS
 from skitter.pipeline.record import UNLISTED
 from skitter.types import JobNumber
 
 Question = Mapping[str, object]
 
 ARCHIVE_MARKS = "archive:"
+FETCHED = frozenset({"ok", "noindex"})
+YIELD_EVERY = 100
 
 
 class _Kind(msgspec.Struct):
     """What of a record says whether it is one of a page."""
 
     page_class: str
+    url: str
+    outcome: str
 
 
 _kind = msgspec.json.Decoder(_Kind).decode
@@ -52,6 +57,9 @@ class Answers:
                 yield _line({"error": f"holds the job {self._explainer.job.id!r}, not {job!r}"})
             case {"page": str(url)}:
                 yield _line(await self._page(url))
+            case {"outputs": _}:
+                marks = await self._reader.marks(SINK_MARKS)
+                yield _line({"outputs": [name.split(":", 2)[2] for name in marks]})
             case {"records": _}:
                 async for line in self._records():
                     yield line
@@ -95,19 +103,27 @@ class Answers:
             table = self._table()
         else:
             table = read_table(await self._reader.mark(linked_mark(self._number)))
-        pages = 0
-        for page in table.pages:
-            if pages == most:
-                break
-            sighting = await self._reader.look(self._number, page.host, page.fp)
-            if sighting.note and sighting.state is UrlState.DONE:
-                pages += 1
-                record = json.loads(sighting.note)
-                yield _line({"kind": "page", "url": record["url"], "links": page.links})
+        pages = await self._most_linked(table, most)
+        for links, url in pages:
+            yield _line({"kind": "page", "url": url, "links": links})
         hosts = list(host_ranking(table).items())[:most]
         for origin, links in hosts:
             yield _line({"kind": "host", "url": f"{origin}/", "links": links})
-        yield _line({"complete": pages + len(hosts)})
+        yield _line({"complete": len(pages) + len(hosts)})
+
+    async def _most_linked(self, table: LinkedTable, most: int) -> list[tuple[int, str]]:
+        """Return the most linked pages that were fetched; of equals the first by URL."""
+        found: list[tuple[int, str]] = []
+        for number, page in enumerate(table.pages):
+            if len(found) >= most and page.links < found[most - 1][0]:
+                break
+            if number % YIELD_EVERY == 0:
+                # A crawl may be running in this process.
+                await asyncio.sleep(0)
+            note = await self._reader.note(self._number, page.host, page.fp)
+            if note and (record := _kind(note)).outcome in FETCHED:
+                found.append((page.links, record.url))
+        return sorted(found, key=lambda pair: (-pair[0], pair[1]))[:most]
 
 
 def _line(value: Mapping[str, object]) -> bytes:

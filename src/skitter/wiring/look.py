@@ -27,6 +27,8 @@ from skitter.wiring.answers import Answers, Question
 from skitter.wiring.parts import make_fetcher, make_guard
 
 MAX_BODY_BYTES = 1 << 30
+_MAX_REVISITS = 8
+"""How many repeats of repeats are followed to a body."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +67,14 @@ async def complete_answer(data: Path, question: Question) -> AsyncIterator[bytes
     raise DataDirError(f"--data {data}: the crawl ended while it was read; ask again")
 
 
+async def crawl_outputs(data: Path) -> set[Path]:
+    """Return the files that the crawl in ``data`` writes its records to."""
+    async with aclosing(ask(data, {"outputs": True})) as lines:
+        async for line in lines:
+            return {Path(path) for path in json.loads(line).get("outputs", ())}
+    return set()
+
+
 async def explain_page(data: Path, url: str) -> dict[str, object]:
     """Return everything known of ``url`` in a data directory."""
     async with aclosing(ask(data, {"page": url})) as lines:
@@ -82,17 +92,28 @@ def read_archived(archive: Mapping[str, object]) -> ArchivedPage:
     )
 
     path, offset = Path(str(archive["file"])), int(str(archive["offset"]))
-    found = read_response(path, offset)
-    head = found.head
-    if found.refers_to is not None:
-        place = find_capture(path.parent, *found.refers_to)
+    where = f"{path}, byte {offset}"
+    first = found = read_response(path, offset)
+    for _ in range(_MAX_REVISITS):
+        if found.refers_to is None:
+            break
+        url, date = found.refers_to
+        place = find_capture(path.parent, url, date)
         if place is None:
-            url, date = found.refers_to
             raise DataDirError(
-                f"{path}: the page repeats {url} of {date}, which is not in {path.parent}"
+                f"{where}: the page repeats {url} of {date}, which is not in {path.parent}"
             )
         found = read_response(*place)
-    return ArchivedPage(head, _decoded(found.payload, found.content_encoding, found.url))
+    else:
+        raise DataDirError(
+            f"{where}: the page repeats one that repeats another, more than {_MAX_REVISITS}"
+            " times, and none has a body"
+        )
+    if first.payload_digest != found.payload_digest:
+        raise DataDirError(
+            f"{where}: the page repeats {found.url} of {found.date}, which has another body"
+        )
+    return ArchivedPage(first.head, _decoded(found.payload, found.content_encoding, found.url))
 
 
 async def archived_records(directory: Path, job: str | None) -> AsyncIterator[bytes]:

@@ -198,8 +198,23 @@ async def test_a_running_crawl_is_asked(tmp_path: Path) -> None:
     out = tmp_path / "pages.csv"
     await asyncio.to_thread(run_export, wanted(data=tmp_path, job="mine", out=out))
     await server.close()
-    assert asked == [{"records": True, "job": "mine"}]
+    assert asked == [{"outputs": True}, {"records": True, "job": "mine"}]
     assert out.read_text().startswith("job,url")
+
+
+async def test_a_file_the_crawl_writes_to_is_never_replaced(tmp_path: Path) -> None:
+    out = tmp_path / "pages.csv"
+    out.write_text("job,url\n")
+
+    async def answer(question: Question) -> AsyncIterator[bytes]:
+        yield json.dumps({"outputs": [str(out)]}).encode() + b"\n"
+
+    server = InspectServer(tmp_path, answer)
+    await server.open()
+    with pytest.raises(ConfigError, match="the crawl itself writes to it"):
+        await asyncio.to_thread(run_export, wanted(data=tmp_path, out=out, force=True))
+    await server.close()
+    assert out.read_text() == "job,url\n"
 
 
 # Seeds

@@ -43,7 +43,7 @@ def test_headers_that_hold_secrets_are_archived_by_name_alone() -> None:
     )
     assert kept(sent, http={"headers": headers}) == (
         b"GET / HTTP/1.1\r\nHost: site.test\r\ncookie: (not archived)\r\n"
-        b"X-Note: (not archived)\r\nX-Plain: shown\r\nX-Api-Key: (not archived)\r\n\r\n"
+        b"X-Note: (not archived)\r\nX-Plain: (not archived)\r\nX-Api-Key: (not archived)\r\n\r\n"
     )
 
 

@@ -74,3 +74,10 @@ def test_a_line_is_one_line_and_reads_back_whatever_the_page_says(
     assert b"\r" not in line
     assert msgspec.json.decode(line, type=PageRecord) == made
     assert json.loads(line)["title"] == title
+
+
+def test_text_that_cannot_be_written_is_replaced_and_the_record_is_kept() -> None:
+    odd = record(error="half a character: \udcc4", content_type="image/jpeg; name=\udcc4.jpg")
+    line = encode_line(odd)
+    assert json.loads(line)["error"] == "half a character: ?"
+    assert odd.content_type == "image/jpeg; name=?.jpg"

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterable
 
+from skitter.crawl.traps.limits import LONG_URL
 from skitter.crawl.traps.memory import MAX_FAMILIES, MAX_HOSTS, MAX_PARTS, Family, Host
 from skitter.crawl.traps.shape import Shape, shape_of
 from skitter.parse.simhash import Sketch
 
 _SHAPES = 4_096
-_SHAPE_CHARS = 400
 
 
 class Atlas:
@@ -26,7 +26,7 @@ class Atlas:
             if len(self._shapes) >= _SHAPES:
                 self._shapes.clear()
             shape = shape_of(url)
-            if len(url) <= _SHAPE_CHARS:
+            if len(url) <= LONG_URL:
                 self._shapes[url] = shape
         return shape
 
@@ -45,9 +45,13 @@ class Atlas:
 
     def adopt(self, host: Host, family: Family) -> None:
         """Take in a family met for the first time."""
-        before = len(host.families)
+        families, kept = len(host.families), host.kept
         host.adopt(family)
-        self._families += len(host.families) - before
+        if self._hosts.get(host.origin) is not host:
+            # Forgotten while its page was looked at: it goes with the page.
+            return
+        self._families += len(host.families) - families
+        self._parts += host.kept - kept
         while self._families > MAX_FAMILIES and len(self._hosts) > 1:
             oldest = next(iter(self._hosts))
             if oldest == host.origin:
@@ -58,16 +62,25 @@ class Atlas:
 
     def learn(self, host: Host, family: Family, sketch: Sketch, links: Iterable[str]) -> None:
         """Remember what a page said and where it led."""
-        self._parts += host.learn(family, sketch, map(hash, links))
-        if self._parts <= MAX_PARTS:
+        kept = host.kept
+        host.learn(family, sketch, map(hash, links))
+        if self._hosts.get(host.origin) is not host:
             return
-        for other in [*self._hosts.values()]:
-            if other is not host:
-                self._parts -= other.forget_texts()
-                if self._parts <= MAX_PARTS // 2:
-                    return
+        self._parts += host.kept - kept
+        if self._parts > MAX_PARTS:
+            self._forget_texts(self._parts - MAX_PARTS * 3 // 4)
+
+    def _forget_texts(self, count: int) -> None:
+        """Forget ``count`` parts or more: who holds most gives first, so that nobody fills it."""
+        goal = self._parts - count
+        for host in sorted(self._hosts.values(), key=lambda host: host.kept, reverse=True):
+            kept = host.kept
+            host.forget_texts(self._parts - goal)
+            self._parts += host.kept - kept
+            if self._parts <= goal:
+                return
 
     def _forget(self, origin: str) -> None:
         host = self._hosts.pop(origin)
         self._families -= len(host.families)
-        self._parts -= host.forget_texts()
+        self._parts -= host.kept

@@ -11,11 +11,18 @@ each of its links.
 from collections.abc import Callable, Mapping
 
 from skitter.crawl.traps.atlas import Atlas
-from skitter.crawl.traps.limits import CIRCLES, TrapLimits, comes_round, too_far
+from skitter.crawl.traps.limits import (
+    CIRCLES,
+    LONG_URL,
+    TrapLimits,
+    comes_round,
+    too_far,
+    too_long,
+)
 from skitter.crawl.traps.memory import Family, Host, Known, Slot, Strain
 from skitter.crawl.traps.parameters import Place
 from skitter.crawl.traps.sampling import is_wanted
-from skitter.crawl.traps.shape import Shape, in_order, is_far
+from skitter.crawl.traps.shape import Shape, in_order, is_far, template_of
 from skitter.crawl.traps.store import (
     MAX_TEMPLATES,
     Changes,
@@ -72,6 +79,9 @@ class TrapGuard:
         new = self._known.add(number)
         if not new and number not in self._refused:
             return None
+        if len(url) > LONG_URL and (why := too_long(url, self._limits)):
+            self._refused.add(number)
+            return self._refuse(template_of(url[:LONG_URL]), why, url, new=new)
         shape = self._atlas.shape(url)
         why, template = too_far(shape, depth, self._limits), shape.template
         if why is None:

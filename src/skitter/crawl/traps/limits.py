@@ -1,5 +1,6 @@
 """What can be held against a URL by its looks alone."""
 
+from collections import Counter
 from dataclasses import dataclass
 
 from skitter.crawl.traps.shape import Shape
@@ -30,22 +31,35 @@ class TrapLimits:
 
 
 CIRCLES = "the path goes in circles"
+LONG_URL = 400
+"""Characters beyond which a URL is measured before it is taken apart."""
 _LONGEST_ROUND = 8
 
 
 def too_far(shape: Shape, depth: int, limits: TrapLimits) -> str | None:
     """Return why a URL is not followed whoever links to it; None when nothing speaks against it."""
-    if shape.segments > limits.max_segments:
+    why = _too_much(shape.path, shape.query, limits)
+    if why is None and shape.folded:
+        why = _circles(shape, limits)
+    return why or _too_deep(shape, depth, limits)
+
+
+def too_long(url: str, limits: TrapLimits) -> str | None:
+    """Return what of a URL is more than the limits allow, without looking at it closely."""
+    path, _, query = url[url.find("/", 8) :].partition("?")
+    return _too_much(path, query, limits)
+
+
+def _too_much(path: str, query: str, limits: TrapLimits) -> str | None:
+    if path.count("/") > limits.max_segments:
         return f"more than {limits.max_segments} directories deep"
-    if len(shape.path) > limits.max_path_chars:
+    if len(path) > limits.max_path_chars:
         return f"a path of more than {limits.max_path_chars} characters"
-    if len(shape.query) > limits.max_query_chars:
+    if len(query) > limits.max_query_chars:
         return f"a query of more than {limits.max_query_chars} characters"
-    if shape.query.count("&") >= limits.max_params:
+    if query.count("&") >= limits.max_params:
         return f"more than {limits.max_params} parameters"
-    if shape.folded and (why := _circles(shape, limits)):
-        return why
-    return _too_deep(shape, depth, limits)
+    return None
 
 
 def comes_round(shape: Shape) -> bool:
@@ -60,8 +74,8 @@ def _circles(shape: Shape, limits: TrapLimits) -> str | None:
     names = _names(shape)
     if _has_rounds(names, 3, shortest=1):
         return CIRCLES
-    words = [name for name in names if not name.isdigit()]
-    if max(map(words.count, words)) > limits.max_repeats:
+    words = Counter(name for name in names if not name.isdigit())
+    if max(words.values()) > limits.max_repeats:
         return f"one name comes more than {limits.max_repeats} times in the path"
     return None
 

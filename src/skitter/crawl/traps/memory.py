@@ -112,6 +112,8 @@ class Host:
     slots: dict[str, Slot] = field(default_factory=dict)
     places: dict[str, Place] = field(default_factory=dict)
     parts: set[int] = field(default_factory=set)
+    kept: int = 0
+    """Parts of text that are held, those of the families included."""
     sound: int = 0
     """Pages that are not under suspicion."""
     firsts: int = 0
@@ -155,13 +157,14 @@ class Host:
         if len(self.families) >= HOST_FAMILIES:
             for template in [*self.families][: HOST_FAMILIES // 4]:
                 if not self.families[template].strain.idle:
-                    del self.families[template]
+                    self.kept -= len(self.families.pop(template).parts)
             if len(self.families) >= HOST_FAMILIES:
                 self.families.clear()
+                self.kept = len(self.parts)
         self.families[family.template] = family
 
-    def learn(self, family: Family, sketch: Sketch, links: Iterable[int]) -> int:
-        """Remember the parts of a page and its links; return how many more are kept."""
+    def learn(self, family: Family, sketch: Sketch, links: Iterable[int]) -> None:
+        """Remember the parts of a page and its links."""
         before = len(self.parts) + len(family.parts)
         if len(family.parts) < FAMILY_PARTS:
             family.parts.update(sketch.parts)
@@ -169,16 +172,19 @@ class Host:
         if len(self.parts) < HOST_PARTS:
             self.parts.update(sketch.parts)
         family.recent.append(sketch.simhash)
-        return len(self.parts) + len(family.parts) - before
+        self.kept += len(self.parts) + len(family.parts) - before
 
-    def forget_texts(self) -> int:
-        """Forget what pages said; return how many parts that were."""
-        count = len(self.parts)
-        self.parts.clear()
+    def forget_texts(self, count: int) -> None:
+        """Forget ``count`` parts or more: of the oldest families first, then of the host."""
+        left = self.kept - count
         for family in self.families.values():
-            count += len(family.parts)
+            if self.kept <= left:
+                return
+            self.kept -= len(family.parts)
             family.parts.clear()
-        return count
+        if self.kept > left:
+            self.parts.clear()
+            self.kept = 0
 
     def has_own(self, family: Family, sketch: Sketch, *, anywhere: bool) -> tuple[int, bool]:
         """Return how many words of a page are its own, and whether that is something at all.

@@ -48,11 +48,16 @@ class Place:
         pairs = choices(shape)
         for pair in pairs:
             met = self.partners.setdefault(pair, set())
-            if len(met) < _MAX_PARTNERS:
-                met.update(other for other in pairs if other != pair)
+            for other in pairs:
+                if len(met) >= _MAX_PARTNERS:
+                    break
+                if other != pair:
+                    met.add(other)
         partners = self.partners.items()
         free = {pair.partition("=")[0] for pair, met in partners if len(met) >= _MAX_PARTNERS}
         self.crossed = len(free) >= 2
+        if self.crossed:
+            self.partners.clear()
 
     def _explodes(self) -> bool:
         """Tell whether there are so many combinations that all of them must be meant.

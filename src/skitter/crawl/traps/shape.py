@@ -160,11 +160,11 @@ def _repeats(segments: Sequence[str]) -> bool:
 def _query_ids(
     page: str, pairs: Sequence[tuple[str, str]], slot: str, skeleton: str
 ) -> tuple[str, str]:
-    held = [pair for pair in pairs if _holds_id(pair[0].lower(), pair[1])]
+    held = {pair for pair in pairs if _holds_id(pair[0].lower(), pair[1])}
     if not held:
         return slot, f"{skeleton}?{'&'.join(map('='.join, pairs))}" if skeleton else ""
     rest = sorted(f"{name}={value}" for name, value in pairs if (name, value) not in held)
-    stars = sorted(f"{name}={ID}" for name, _ in held)
+    stars = sorted(f"{pair[0]}={ID}" for pair in pairs if pair in held)
     slot = slot or _short("?" + "&".join(stars))
     return slot, f"{skeleton or page}?{'&'.join(rest + stars)}"
 

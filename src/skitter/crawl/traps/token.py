@@ -36,7 +36,15 @@ _HEX = re.compile(
     r"(?=[^\d]*\d)(?=.*[a-f])[0-9a-f]{8,}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 )
 _ALNUM = re.compile(r"[A-Za-z0-9_~-]{8,}={0,2}")
-_NAMED = re.compile(r"\(?([A-Za-z_]+)[-_=:.(]+([A-Za-z0-9_-]{3,})\)*")
+# A stranger writes what is matched: nothing here may be tried in more ways than one, or a long row
+# of underscores keeps the process busy for hours. An underscore belongs to the name where it can:
+# "session_notes-17" is no session.
+_NAMED = re.compile(
+    rf"\(?(?i:{_SESSION.replace(' ', '|')})"
+    r"(?:[-=:.(](?:[-_=:.(]*[=:.(])?+|_(?![A-Za-z_]*[-_][A-Za-z0-9_-]{3}))"
+    r"[A-Za-z0-9_-]{3,}+\)*+",
+    re.ASCII,
+)
 _TURNS = re.compile(r"[A-Za-z](?=\d)|\d(?=[A-Za-z])|[a-z](?=[A-Z])")
 _CONSONANTS = re.compile(r"[bcdfghjklmnpqrstvwxz]{5,}", re.IGNORECASE)
 _JOINTS = re.compile(r"[-_+.]|%20")
@@ -79,8 +87,7 @@ def _parameter(text: str) -> str:
 
 def is_id(piece: str) -> bool:
     """Tell whether ``piece`` looks drawn at random: nobody would choose it as a name."""
-    named = _NAMED.fullmatch(piece)
-    if named and named[1].lower() in SESSION_NAMES:
+    if _NAMED.fullmatch(piece):
         return True
     stem = piece.rpartition(".")[0] or piece
     if _HEX.fullmatch(stem.lower()):

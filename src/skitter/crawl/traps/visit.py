@@ -25,6 +25,8 @@ from skitter.url.parse import Base
 THIN_WORDS = 12
 MAX_OTHERS = 20
 """Links of a page that are looked at to see whether it is a list."""
+_MAX_URL = 4_096
+"""Characters of a link that are looked at; a page may write longer ones."""
 MAX_LISTS = 100
 """Lists of a strain that are taken for such while they bring nothing that is not known."""
 _SKELETONS = 2_000
@@ -210,7 +212,8 @@ class PageSeen:
 
     def _is_list(self) -> bool:
         """Tell whether it leads to pages elsewhere that its family did not lead to before."""
-        return any(self._leads_out(shape_of(url)) for url in self.others[:MAX_OTHERS])
+        others = (url[:_MAX_URL] for url in self.others[:MAX_OTHERS])
+        return any(self._leads_out(shape_of(url)) for url in others)
 
     def _leads_out(self, shape: Shape) -> bool:
         kin = is_kin(shape, self.shape) or is_inside(shape, self.shape)

@@ -212,6 +212,10 @@ class EmbeddedFrontier:
         """Tell which URLs were ever accepted."""
         return self._reading.seen(job, urls)
 
+    async def note(self, job: JobNumber, host: HostKey, fp: Fingerprint) -> bytes:
+        """Return what the page index keeps of one URL."""
+        return self._reading.note(job, host, fp)
+
     async def notes(
         self, job: JobNumber, after: bytes = b"", limit: int = 500
     ) -> tuple[list[bytes], bytes]:

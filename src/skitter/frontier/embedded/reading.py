@@ -72,6 +72,13 @@ class Reading:
         found = self._core.rocks.get_many("content", [prefix + digest for digest in digests])
         return [url.decode() if url is not None else None for url in found]
 
+    def note(self, job: JobNumber, host: HostKey, fp: Fingerprint) -> bytes:
+        """Return the note of one URL."""
+        queue = self._core.registry.queues.get((job, host))
+        if queue is None:
+            return b""
+        return self._core.rocks.get_one("page", seen_key(queue.id, fp)) or b""
+
     def notes(self, job: JobNumber, after: bytes, limit: int) -> tuple[list[bytes], bytes]:
         """Return notes in key order from behind ``after``; other jobs' keys are walked over."""
         found: list[bytes] = []

@@ -46,13 +46,13 @@ class Collector:
         self.skipped = 0
 
     @property
-    def waiting(self) -> int:
-        """How many addresses wait to be taken."""
-        return len(self._entries) + len(self._sitemaps)
+    def seen(self) -> int:
+        """How many addresses have come, taken or left out."""
+        return self.urls + self.sitemaps + self.skipped
 
-    def take(self) -> Found:
+    def take(self, *, goes_on: bool) -> Found:
         """Hand over what was gathered since the last time."""
-        found = Found(self._entries, self._sitemaps)
+        found = Found(self._entries, self._sitemaps, goes_on)
         self._entries, self._sitemaps = [], []
         return found
 

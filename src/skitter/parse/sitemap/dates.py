@@ -69,7 +69,8 @@ def lastmod_ms(text: str | None) -> int | None:
     """
     if text is None or len(text) > _MAX_CHARS:
         return None
-    return _read(text.strip())
+    # The forms would try every way to share a run of spaces out.
+    return _read(" ".join(text.split()))
 
 
 # Whole sites are written anew at once: their dates repeat.

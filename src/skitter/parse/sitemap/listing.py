@@ -19,8 +19,12 @@ LISTING_SHAPE: Final = Shape(
     key="loc",
 )
 _INNER: Final = r"[^<>\"'/]*+(?:\"[^\"<>]*+\"[^<>\"'/]*+)*"
-_LINK: Final = re.compile(rf"<(?:[\w.-]++:)?link\s({_INNER})/>")
-_LINKS: Final = rf"(?:<(?:[\w.-]++:)?link\s{_INNER}/>\s*+)*"
+_OPENING: Final = r"<(?:[\w.-]++:)?link\s"
+_LINK: Final = re.compile(rf"{_OPENING}({_INNER})/>")
+# All that follow each other: what gives some of them back fails at once, so time is linear.
+_LINKS: Final = rf"(?:{_OPENING}{_INNER}/>\s*+)*(?!{_OPENING})"
+# A pattern is made of the prefix, many times over.
+_MAX_PREFIX_CHARS: Final = 100
 # As nearly everybody writes it.
 _TRANSLATION: Final = re.compile(
     r"<[^\s<>]++\s++rel=\"alternate\"\s++hreflang=\"[^\"<>]*+\"\s++href=\"([^\"<>]*+)\"\s*+/>"
@@ -35,7 +39,7 @@ class ListingTaker(Taker):
     def __init__(self, collector: Collector, prefix: str, *, is_index: bool) -> None:
         self._collector = collector
         self._implied = "sitemap" if is_index else "url"
-        self._match = _whole_record(prefix).match
+        self._match = _whole_record(prefix).match if len(prefix) <= _MAX_PREFIX_CHARS else None
 
     def take(self, record: Record) -> None:
         """Take a record that is whole."""
@@ -57,11 +61,12 @@ class ListingTaker(Taker):
 
     def sprint(self, scanner: Scanner) -> None:
         """Take the records that hold nothing but plain fields and links, one match for each."""
-        if not scanner.is_between:
+        match = self._match
+        if match is None or not scanner.is_between:
             return
         text = scanner.text
         position = scanner.position
-        while (found := self._match(text, position)) is not None:
+        while (found := match(text, position)) is not None:
             position = found.end()
             name, loc, before, lastmod, changefreq, priority, after = found.groups()
             if "&" in loc:

@@ -24,15 +24,20 @@ class SitemapEntry(Struct, frozen=True, gc=False):
 
 
 class Found(Struct, frozen=True):
-    """What a reader has found since it was last asked; false when that is nothing."""
+    """What a reader has found since it was last asked.
+
+    It is false when that is nothing and everything that was fed is read.
+    """
 
     entries: list[SitemapEntry]
     """Pages."""
     sitemaps: list[str]
     """Addresses of further sitemaps, absolute, in their WHATWG serialisation."""
+    goes_on: bool = False
+    """Whether bytes that were fed still wait to be read; asking again reads on."""
 
     def __bool__(self) -> bool:
-        return bool(self.entries or self.sitemaps)
+        return bool(self.entries or self.sitemaps or self.goes_on)
 
 
 class SitemapEnd(Struct, frozen=True, kw_only=True):

@@ -6,7 +6,6 @@ from typing import Final
 _WELL_KNOWN: Final = ("sitemap.xml", "sitemap_index.xml", "sitemap.xml.gz", "sitemap.txt")
 _PATH: Final = re.compile(
     r"\.(?:xml|rss|atom|rdf)(?:\.gz)?/?\Z"
-    r"|/[^/]*sitemap[^/]*\.(?:txt|gz)\Z"
     r"|/(?:feed|rss|atom)/?\Z",
     re.IGNORECASE,
 )
@@ -26,4 +25,7 @@ def looks_like_sitemap(url: str) -> bool:
     address, _, query = url.partition("#")[0].partition("?")
     # Behind the scheme and the host.
     path = address.partition("://")[2].partition("/")[2]
+    name = path.rpartition("/")[2].lower()
+    if "sitemap" in name and name.endswith((".txt", ".gz")):
+        return True
     return _PATH.search(f"/{path}") is not None or _QUERY.search(query) is not None

@@ -16,7 +16,7 @@ MAX_BYTES: Final = 100 * 1024 * 1024
 """The most plain bytes of one document that are read, twice what the protocol allows."""
 
 # Whoever takes may have other things to do.
-_TAKEN_AT_ONCE: Final = 10_000
+_SEEN_AT_ONCE: Final = 10_000
 _BLOCKS_AT_ONCE: Final = 16
 _BARREN_BYTES: Final = 2 * 1024 * 1024
 _MARK_AND_SPACE: Final = "\ufeff\0 \t\n\r\f\v"
@@ -26,8 +26,8 @@ _TAG: Final = re.compile(r"</?[a-z][a-z0-9]*(?:\s[^<>]*)?>", re.IGNORECASE)
 class SitemapReader:
     """Reads one sitemap or feed in pieces of any size; no bytes make it raise.
 
-    Reading is done in ``take``, so that this loop takes little memory however long the document
-    is and however far it unpacks::
+    Reading is done in ``take``, a little at a time, so that this loop takes little memory and never
+    stays away for long, however long the document is and however far it unpacks::
 
         for data in pieces:
             reader.feed(data)
@@ -35,6 +35,9 @@ class SitemapReader:
                 ...
         end = reader.close()
         found = reader.take()
+
+    An answer without any address counts as true while there is more to read. Once it is false
+    ``close`` has less than a block to read; before, it reads everything in one go.
 
     Raises ``UrlError`` when ``url``, the document's own address, is no http or https URL.
     """
@@ -78,15 +81,13 @@ class SitemapReader:
             self._unpacker.feed(data)
 
     def take(self) -> Found:
-        """Return what is found next; nothing when everything fed so far is read."""
-        if self._end is None:
-            blocks = 0
-            while self._advance(final=False):
-                blocks += 1
-                waiting = self._collector.waiting
-                if waiting >= _TAKEN_AT_ONCE or (waiting and blocks >= _BLOCKS_AT_ONCE):
-                    break
-        return self._collector.take()
+        """Read some of what was fed and return what it lists; ``goes_on`` tells whether to ask again."""
+        goes_on = self._end is None
+        blocks, enough = 0, self._collector.seen + _SEEN_AT_ONCE
+        while goes_on and blocks < _BLOCKS_AT_ONCE and self._collector.seen < enough:
+            goes_on = self._advance(final=False)
+            blocks += 1
+        return self._collector.take(goes_on=goes_on)
 
     def close(self) -> SitemapEnd:
         """Read what is left, for a last ``take``, and say what the document came to."""
@@ -102,9 +103,11 @@ class SitemapReader:
         block = self._unpacker.block(final=final)
         if block is None:
             return False
-        before = self.found + self.skipped
+        if not block:
+            return True
+        before = self._collector.seen
         self._read(self._decoder.decode(block), final=False)
-        self._barren = self._barren + len(block) if before == self.found + self.skipped else 0
+        self._barren = self._barren + len(block) if before == self._collector.seen else 0
         if self._barren > _BARREN_BYTES:
             self._unpacker.drop()
         return True

@@ -64,6 +64,7 @@ class RecordReader:
     __slots__ = (
         "_capture",
         "_closing",
+        "_is_blank",
         "_nested",
         "_parts",
         "_prefix",
@@ -87,6 +88,7 @@ class RecordReader:
         self._closing = ""
         self._parts: list[str] = []
         self._room = 0
+        self._is_blank = True
         self._skip = ""
         self._skip_depth = 0
         self._nested: frozenset[str] = frozenset()
@@ -209,6 +211,7 @@ class RecordReader:
         self._capture = local
         self._parts = []
         self._room = _MAX_FIELD_CHARS
+        self._is_blank = True
         self._keep_tag(local, attributes)
 
     def _keep_tag(self, local: str, attributes: str) -> None:
@@ -217,7 +220,9 @@ class RecordReader:
 
     def _add(self, text: str) -> None:
         if self._room > 0:
-            self._parts.append(text[: self._room])
+            text = text[: self._room]
+            self._parts.append(text)
+            self._is_blank = self._is_blank and not text.strip()
             self._room -= len(text)
 
     def _commit(self) -> None:
@@ -228,7 +233,7 @@ class RecordReader:
 
     def _commit_if_any(self) -> bool:
         """Take the start of another element for the end of a field, but not of an empty one."""
-        if not any(part.strip() for part in self._parts):
+        if self._is_blank:
             return False
         self._commit()
         return True

@@ -28,8 +28,8 @@ _NAME: Final = r"[^\s<>/!?=&'\"]++"
 _INNER: Final = r"[^<>\"']*+(?:(?:\"[^\"<]*+\"|'[^'<]*+')[^<>\"']*+)*"
 _LEAF: Final = re.compile(rf"<({_NAME})>([^<]*+)</\1>")
 _TAG: Final = re.compile(rf"<(/?)({_NAME})({_INNER})>")
-# The buffer ends inside the tag.
-_CUT: Final = re.compile(rf"</?(?:{_NAME}{_INNER}(?:[\"'][^<]*+)?)?\Z")
+# The buffer ends inside what is no whole tag.
+_CUT: Final = re.compile(rf"</?(?:{_NAME}[^<]*+)?\Z")
 # Quotes that do not match.
 _LOOSE: Final = re.compile(rf"<(/?)({_NAME})([^<>]*+)>")
 # Of several, a tag may begin with the last.

@@ -13,16 +13,20 @@ BLOCK_BYTES: Final = 64 * 1024
 
 # A server that compresses files which are compressed already makes two layers.
 _MAX_LAYERS: Final = 2
+# Pieces of an outer layer that may go into one block: some unpack to nothing at all.
+_PIECES_AT_ONCE: Final = 16
 
 
 class Unpacker:
     """Takes a document's bytes as they come and gives its plain bytes in blocks."""
 
     __slots__ = (
+        "_between",
         "_block_bytes",
         "_is_dropped",
         "_is_plain",
         "_layers",
+        "_pieces",
         "_plain",
         "_room",
         "is_too_big",
@@ -31,6 +35,8 @@ class Unpacker:
     def __init__(self, max_bytes: int, block_bytes: int = BLOCK_BYTES) -> None:
         self._block_bytes = block_bytes
         self._room = max_bytes
+        self._between = max_bytes
+        self._pieces = 0
         self._plain = bytearray()
         self._layers: list[Inflater] = []
         self._is_plain = False
@@ -63,15 +69,22 @@ class Unpacker:
         self._layers.clear()
 
     def block(self, *, final: bool) -> bytes | None:
-        """Return the next block; None when more input is needed, or all of it is read."""
+        """Return the next block; None when more input is needed, or all of it is read.
+
+        An empty one tells that there is more to do before a block is full.
+        """
+        self._pieces = 0
         while len(self._plain) < self._block_bytes or not self._is_plain:
             self._look_at_start()
             more = self._pull(len(self._layers) - 1)
             if not more:
                 break
             self._plain += more
-        if len(self._plain) < self._block_bytes and not (final and self._plain):
-            return None
+        if len(self._plain) < self._block_bytes:
+            if self._pieces == _PIECES_AT_ONCE:
+                return b""
+            if not (final and self._plain):
+                return None
         block = bytes(self._plain[: self._block_bytes])
         del self._plain[: self._block_bytes]
         return self._within_cap(block)
@@ -94,13 +107,22 @@ class Unpacker:
             return b""
         layer = self._layers[level]
         while not (piece := layer.piece()):
-            if layer.ended:
+            if layer.ended or self._pieces == _PIECES_AT_ONCE:
                 return b""
             more = self._pull(level - 1)
-            if not more:
+            if not more or not self._is_let_between(more):
                 return b""
             layer.feed(more)
         return piece
+
+    def _is_let_between(self, piece: bytes) -> bool:
+        """Count what one layer gives to another; the cap is that of the plain bytes."""
+        self._pieces += 1
+        self._between -= len(piece)
+        if self._between < 0:
+            self.is_too_big = True
+            self.drop()
+        return not self.is_too_big
 
     def _within_cap(self, block: bytes) -> bytes | None:
         if len(block) > self._room:

@@ -101,7 +101,7 @@ class Encoder:
             file=batch.file,
         )
         batch.lines.append(cdx.line(entry))
-        batch.locations.append(Location(batch.file, batch.length, digest))
+        batch.locations.append(Location(batch.file, batch.length, digest, original is not None))
         batch.length += sum(map(len, members))
         if original is None and _repeatable(capture):
             batch.originals[digest] = Original(url, date, digest)

@@ -82,6 +82,12 @@ def _kind(entry: Entry) -> str:
     return f'{said}, "status": "{status}"' if status else said
 
 
+def offset_of(text: bytes) -> int | None:
+    """Return the offset a line names, or None when it names none."""
+    hit = found(text)
+    return int(hit.offset) if hit is not None and hit.offset.isdecimal() else None
+
+
 _decode: Final = msgspec.json.Decoder(Found).decode
 
 

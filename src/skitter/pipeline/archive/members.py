@@ -29,6 +29,14 @@ class Record(NamedTuple):
         return self.headers.get("warc-type", "")
 
 
+class Damaged(SinkError):
+    """A record that is not whole, and where it begins."""
+
+    def __init__(self, path: Path, offset: int, why: str) -> None:
+        super().__init__(f"{path}: damaged at byte {offset} ({why})")
+        self.offset = offset
+
+
 class _Decoder(Protocol):
     @property
     def eof(self) -> bool: ...
@@ -54,7 +62,7 @@ _DECODERS: Final[Mapping[bytes, Callable[[], _Decoder]]] = {
 def records(path: Path, start: int = 0, end: int | None = None) -> Iterator[Record]:
     """Yield the records from byte ``start`` on, up to ``end`` or the end of the file.
 
-    Raises ``SinkError`` naming file and offset at the first record that is not whole, and
+    Raises ``Damaged`` naming file and offset at the first record that is not whole, and
     ``ConfigError`` when there is no such file.
     """
     try:
@@ -62,18 +70,13 @@ def records(path: Path, start: int = 0, end: int | None = None) -> Iterator[Reco
             size = file.seek(0, 2)
             limit = size if end is None else min(end, size)
             if start > limit:
-                raise broken(path, start, f"the file ends at {limit}")
+                raise Damaged(path, start, f"the file ends at {limit}")
             file.seek(start)
             yield from _records(path, _Source(file, start, limit))
     except FileNotFoundError as error:
         raise ConfigError(f"{path}: there is no such archive file") from error
     except OSError as error:
         raise SinkError(f"{path}: cannot be read ({error.strerror})") from error
-
-
-def broken(path: Path, offset: int, why: str) -> SinkError:
-    """Return the error that names a damaged place."""
-    return SinkError(f"{path}: damaged at byte {offset} ({why})")
 
 
 class _Source:
@@ -112,7 +115,7 @@ def _records(path: Path, source: _Source) -> Iterator[Record]:
             data = _plain(source) if decoder is None else _packed(source, decoder())
             headers, block = _parsed(data)
         except (ValueError, ZstdError, _GZIP_ERROR) as error:
-            raise broken(path, offset, str(error)) from error
+            raise Damaged(path, offset, str(error)) from error
         yield Record(offset, source.offset - offset, headers, block)
 
 

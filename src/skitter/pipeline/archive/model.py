@@ -45,3 +45,5 @@ class Location(NamedTuple):
     """Where the response or revisit record begins."""
     payload_digest: str
     """"sha1:" and base 32."""
+    revisit: bool = False
+    """Whether a revisit record stands there, which names an earlier response."""

@@ -1,6 +1,7 @@
 """Names of archive files: <job>-<serial>.warc.gz and the index beside each. Pure."""
 
 import re
+from hashlib import sha256
 from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
@@ -11,6 +12,7 @@ SUFFIXES: Final[dict[Compression, str]] = {
     "zstd": ".warc.zst",
     "none": ".warc",
 }
+_MOST_NAME: Final = 120
 _UNSAFE: Final = re.compile(r"[^A-Za-z0-9._-]")
 _WARC: Final = r"\.warc(?:\.gz|\.zst)?"
 _ANY_WARC: Final = re.compile(rf"(.+?)(?:-([0-9]{{5,}}))?{_WARC}")
@@ -24,8 +26,15 @@ class Own(NamedTuple):
 
 
 def safe_name(job: str) -> str:
-    """Return a job's id as the beginning of a file name."""
-    return _UNSAFE.sub("_", job)[:120].lstrip(".-") or "job"
+    """Return a job's id as the beginning of a file name.
+
+    An id that cannot be one as it is gets a hash behind a sign that no plain id has, so that two
+    jobs never share files.
+    """
+    plain = _UNSAFE.sub("_", job)[:_MOST_NAME].lstrip(".-") or "job"
+    if plain == job:
+        return plain
+    return f"{plain}~{sha256(job.encode('utf-8', 'surrogatepass')).hexdigest()[:12]}"
 
 
 def warc_name(job: str, serial: int, compression: Compression) -> str:

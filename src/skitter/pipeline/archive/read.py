@@ -1,21 +1,26 @@
 """Reading the archive back, also while it grows."""
 
 import logging
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Final, Literal
 
+import msgspec
+
 from skitter.errors import ConfigError, SinkError
 from skitter.pipeline.archive import cdx, message
 from skitter.pipeline.archive.format import digest_of
-from skitter.pipeline.archive.members import broken, records
+from skitter.pipeline.archive.members import Damaged, Record, records
 from skitter.pipeline.archive.names import warc_files
+from skitter.pipeline.archive.salvage import Gap, salvaged
 
 log = logging.getLogger(__name__)
 
 RECORD_FIELD: Final = "skitter-record"
 """The metadata field that holds the page record as JSON."""
+_DIGEST: Final = re.compile("sha1:[A-Z2-7]{32}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,17 +37,21 @@ class Archived:
     """The body without transfer coding, content coding left as it is; empty for a revisit."""
     content_encoding: str
     """In lower case, "" when the payload has none."""
+    payload_digest: str
+    """As stated, of the body with its transfer coding; "" when it is not."""
     refers_to: tuple[str, str] | None
     """URL and date of the response that has the payload of a revisit."""
 
 
 def read_response(path: Path, offset: int) -> Archived:
-    """Return the response or revisit record that begins at ``offset``."""
-    record = next(records(path, offset), None)
-    if record is None:
-        raise broken(path, offset, "the file ends here")
+    """Return the response or revisit record that begins at ``offset``.
+
+    Raises ``SinkError`` naming file and offset when it is not whole or its payload not as stated.
+    """
+    record = _record_at(path, offset)
     headers = record.headers
     head, body = message.split(record.block)
+    stated = headers.get("warc-payload-digest", "")
     refers_to = None
     kind: Literal["response", "revisit"] = "response"
     if record.kind == "revisit":
@@ -52,7 +61,9 @@ def read_response(path: Path, offset: int) -> Archived:
             headers.get("warc-refers-to-date", ""),
         )
     elif record.kind != "response":
-        raise broken(path, offset, f"wanted a response, found {record.kind or 'no type'}")
+        raise Damaged(path, offset, f"wanted a response, found {record.kind or 'no type'}")
+    elif _differs(stated, body):
+        raise Damaged(path, offset, "the payload has another digest")
     return Archived(
         kind=kind,
         url=headers.get("warc-target-uri", ""),
@@ -60,8 +71,21 @@ def read_response(path: Path, offset: int) -> Archived:
         head=head,
         payload=message.unchunked(body) if message.is_chunked(head) else body,
         content_encoding=message.content_encoding(head),
+        payload_digest=stated,
         refers_to=refers_to,
     )
+
+
+def _record_at(path: Path, offset: int) -> Record:
+    record = next(records(path, offset), None)
+    if record is None:
+        raise Damaged(path, offset, "the file ends here")
+    return record
+
+
+def _differs(stated: str, data: bytes) -> bool:
+    """Tell whether data has another digest than stated; of those of other kinds nothing is said."""
+    return _DIGEST.fullmatch(stated) is not None and stated != digest_of(data)
 
 
 def find_capture(directory: Path, url: str, date: str) -> tuple[Path, int] | None:
@@ -75,7 +99,7 @@ def find_capture(directory: Path, url: str, date: str) -> tuple[Path, int] | Non
     ]
     if len(places) > 1:
         # The index knows the second only; the records know the millisecond.
-        places.sort(key=lambda place: read_response(*place).date != date)
+        places.sort(key=lambda place: _record_at(*place).headers.get("warc-date") != date)
     return places[0] if places else None
 
 
@@ -118,7 +142,7 @@ def _line_from(file: BinaryIO, at: int) -> bytes:
 def records_in(directory: Path, job: str | None) -> Iterator[bytes]:
     """Yield the page records in the archive of a job, or of all, as JSON, in order of writing.
 
-    A file that is damaged gives what comes before the damage, and a warning is logged.
+    Each says where its response is. What is damaged is left out, and a warning is logged.
     """
     if not directory.is_dir():
         raise ConfigError(f"{directory}: there is no such directory; wanted one with WARC files")
@@ -130,21 +154,66 @@ def records_in(directory: Path, job: str | None) -> Iterator[bytes]:
 
 
 def _page_records(path: Path) -> Iterator[bytes]:
+    main: Record | None = None
+    for found in salvaged(path):
+        if isinstance(found, Gap):
+            log.warning("%s; %d bytes are skipped", found.why, found.length)
+        elif found.kind in ("response", "revisit"):
+            main = found
+        elif found.kind == "metadata":
+            line = _page_record(path, found)
+            if line is not None:
+                yield _located(line, path, _response_of(found, main))
+
+
+def _page_record(path: Path, metadata: Record) -> bytes | None:
     begin = f"{RECORD_FIELD}: ".encode()
-    for record in records(path):
-        if record.kind == "metadata":
-            for line in record.block.split(b"\r\n"):
-                if line.startswith(begin):
-                    yield line[len(begin) :]
+    for line in metadata.block.split(b"\r\n"):
+        if line.startswith(begin):
+            if _differs(metadata.headers.get("warc-block-digest", ""), metadata.block):
+                error = Damaged(path, metadata.offset, "the block has another digest")
+                log.warning("%s; its page record is left out", error)
+                return None
+            return line[len(begin) :]
+    return None
+
+
+def _response_of(metadata: Record, main: Record | None) -> Record | None:
+    """Return ``main`` when the metadata record belongs to it."""
+    number = metadata.headers.get("warc-concurrent-to")
+    return main if main is not None and main.headers.get("warc-record-id") == number else None
+
+
+def _located(line: bytes, path: Path, response: Record | None) -> bytes:
+    """Return a page record that says where its response is; it was written before that was known.
+
+    One without a size took no body: what stands beside it is a redirect on the way.
+    """
+    try:
+        record = _decode(line)
+    except msgspec.DecodeError:
+        return line
+    if response is None or record.get("bytes") == _NULL:
+        return line
+    place = {
+        "warc_file": path.name,
+        "warc_offset": response.offset,
+        "warc_revisit": response.kind == "revisit",
+        "payload_digest": response.headers.get("warc-payload-digest"),
+    }
+    return msgspec.json.encode({**record, **place})
+
+
+_decode: Final = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+_NULL: Final = msgspec.Raw(b"null")
 
 
 def damage(path: Path) -> str | None:
     """Say where a WARC file breaks and how, or return None when it is whole."""
     try:
         for record in records(path):
-            stated = record.headers.get("warc-block-digest", "")
-            if stated.startswith("sha1:") and stated != digest_of(record.block):
-                return str(broken(path, record.offset, "the block has another digest"))
+            if _differs(record.headers.get("warc-block-digest", ""), record.block):
+                return str(Damaged(path, record.offset, "the block has another digest"))
     except SinkError as error:
         return str(error)
     return None

@@ -1,7 +1,8 @@
 """Finding one's place in an archive again.
 
 A mark names the last file, its safe length and that of its index. What lies behind was written
-but never acked: it is cut off, later files are removed, and nothing before it is touched.
+but never acked: it is cut off, later files are removed, and nothing before it is touched. A file
+that is shorter than its mark is made whole, and the archive goes on in the next.
 """
 
 import logging
@@ -10,8 +11,10 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from skitter.errors import ConfigError, SinkError
-from skitter.pipeline.archive import cdx, message
-from skitter.pipeline.archive.members import Record, records
+from skitter.pipeline.archive import cdx
+from skitter.pipeline.archive.entries import entry_line
+from skitter.pipeline.archive.members import records
+from skitter.pipeline.archive.mend import mended
 from skitter.pipeline.archive.names import growing_index_path, index_path, own_files, serial_of
 from skitter.pipeline.archive.segment import Segment
 
@@ -65,16 +68,38 @@ def clear(directory: Path, job: str, *, overwrite: bool) -> None:
         path.unlink()
 
 
-def resume(directory: Path, job: str, mark: Mark) -> Segment | None:
-    """Return the file a mark names, cut to it, or None when it is to be begun."""
-    segment = _reopened(directory / mark.file, mark) if mark.length else None
+class Resumed(NamedTuple):
+    """Where an archive goes on."""
+
+    segment: Segment | None
+    """The file a mark names, or None when it is to be begun."""
+    ended: bool = False
+    """Whether that file takes no more: its end was lost, and pages are known by their place."""
+
+
+def resume(directory: Path, job: str, mark: Mark) -> Resumed:
+    """Return the file a mark names, cut to it or, when it is shorter, to its whole records."""
+    found = _reopened(directory / mark.file, mark) if mark.length else Resumed(None)
     for serial, later in own_files(directory, job):
-        if serial > mark.serial or (serial == mark.serial and segment is None):
+        if serial > mark.serial or (serial == mark.serial and found.segment is None):
             later.unlink()
-    return segment
+    return found
 
 
-def _reopened(path: Path, mark: Mark) -> Segment:
+def _reopened(path: Path, mark: Mark) -> Resumed:
+    if not path.is_file():
+        raise ConfigError(
+            f"--warc {path.parent}: {path.name} does not exist, but this crawl has written"
+            f" {mark.length} bytes to it; {_START_OVER}"
+        )
+    if path.stat().st_size < mark.length:
+        kept = _growing(path, mark) or _finished(path, mark)
+        lines = None if kept is None else sorted(kept.lines.splitlines(keepends=True), key=_offset)
+        return Resumed(mended(path, lines, mark.length), ended=True)
+    return Resumed(_cut_to_mark(path, mark))
+
+
+def _cut_to_mark(path: Path, mark: Mark) -> Segment:
     index = _checked(path, mark)
     segment = Segment(path, length=mark.length, index_length=len(index))
     try:
@@ -89,17 +114,6 @@ def _reopened(path: Path, mark: Mark) -> Segment:
 
 def _checked(path: Path, mark: Mark) -> bytes:
     """Return the index of what is safe, or raise ``ConfigError`` when that is not all there."""
-    place = f"--warc {path.parent}: {path.name}"
-    if not path.is_file():
-        raise ConfigError(
-            f"{place} does not exist, but this crawl has written {mark.length} bytes to it;"
-            f" {_START_OVER}"
-        )
-    size = path.stat().st_size
-    if size < mark.length:
-        raise ConfigError(
-            f"{place} has {size} bytes, but this crawl has written {mark.length}; {_START_OVER}"
-        )
     try:
         return _index(path, mark)
     except SinkError as error:
@@ -154,8 +168,8 @@ def _trusted(pieces: list[bytes], mark: Mark) -> _Kept | None:
 
 def _offset(line: bytes) -> int:
     """Return the offset a line names; one that names none is beyond every file."""
-    hit = cdx.found(line)
-    return int(hit.offset) if hit is not None and hit.offset.isdecimal() else 1 << 62
+    offset = cdx.offset_of(line)
+    return 1 << 62 if offset is None else offset
 
 
 def _warn_of_torn_tail(path: Path, mark: Mark) -> None:
@@ -169,19 +183,6 @@ def _warn_of_torn_tail(path: Path, mark: Mark) -> None:
 def index_of(path: Path, end: int | None = None) -> Iterator[bytes]:
     """Yield the index lines of the records in a WARC file, in their order."""
     for record in records(path, 0, end):
-        if record.kind in ("response", "revisit"):
-            yield cdx.line(_entry(record, path.name))
-
-
-def _entry(record: Record, file: str) -> cdx.Entry:
-    headers = record.headers
-    return cdx.Entry(
-        url=headers.get("warc-target-uri", ""),
-        date=headers.get("warc-date", ""),
-        revisit=record.kind == "revisit",
-        head=message.split(record.block)[0],
-        payload_digest=headers.get("warc-payload-digest", ""),
-        offset=record.offset,
-        length=record.length,
-        file=file,
-    )
+        line = entry_line(record, path.name)
+        if line is not None:
+            yield line

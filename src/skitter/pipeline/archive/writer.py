@@ -113,11 +113,13 @@ class Archive:
 
     def _resume(self, mark: Mark) -> None:
         self._serial = mark.serial
-        self._segment = resume(self._directory, self._job, mark)
+        self._segment, ended = resume(self._directory, self._job, mark)
         if self._segment is not None:
             self._segment.sync()
-            if not mark.file.endswith(SUFFIXES[self._compression]):
+            if ended or not mark.file.endswith(SUFFIXES[self._compression]):
                 self._end_file(self._segment)
+        elif ended:
+            self._serial += 1
 
     async def write(self, captures: Sequence[Capture]) -> tuple[list[Location], bytes]:
         """Write captures; answer where their responses are, and the mark."""
