@@ -155,6 +155,39 @@ async def test_the_body_of_another_status_comes_as_usual(status: str) -> None:
     assert (response.body, pieces) == (b"<p>no", [])
 
 
+@pytest.mark.parametrize("status", ["404 Not Found", "301 Moved"])
+@on_each_loop
+async def test_little_is_read_of_a_body_that_nobody_takes(status: str) -> None:
+    caps = dataclasses.replace(GENEROUS, body_bytes=100_000_000)
+    head = f"HTTP/1.1 {status}\r\nLocation: /x\r\n\r\n".encode()
+    closed = asyncio.Event()
+
+    async def endless(talk: Talk) -> None:
+        await talk.send(head)
+        try:
+            while True:
+                await talk.send(b"x" * 10_000)
+        finally:
+            closed.set()
+
+    async with fetching(endless, caps) as (server, fetcher):
+        pieces: list[bytes] = []
+        response = await fetcher.fetch(Request(url=server.url(), stream=pieces.append))
+        await closed.wait()
+    assert (len(response.body), pieces) == (64 * 1024, [])
+    assert (response.truncated, response.cut) == (True, "length")
+    assert response.headers["location"] == "/x"
+
+
+@on_each_loop
+async def test_a_body_that_nobody_takes_does_not_unpack_to_more() -> None:
+    caps = dataclasses.replace(GENEROUS, body_bytes=100_000_000)
+    whole = coded(gzip.compress(bytes(5_000_000)), "gzip").replace(b"200 OK", b"404 Not Found")
+    response, pieces = await stream(says(whole), caps)
+    assert (response.status, len(response.body), pieces) == (404, 64 * 1024, [])
+    assert (response.truncated, response.cut) == (True, "length")
+
+
 @on_each_loop
 async def test_an_empty_body_is_no_piece_whatever_its_coding() -> None:
     for headers in ({}, {"Content-Encoding": "gzip"}, {"Content-Encoding": "rot13"}):
@@ -384,6 +417,107 @@ async def test_a_cancelled_stream_hands_on_nothing_more() -> None:
         count = len(pieces)
         await fetcher.fetch(Request(url=server.url("/next")))
         assert len(pieces) == count
+
+
+# ------------------------------------------------------------------ a consumer that is full
+
+SWOLLEN = 3_000_000
+
+
+class Slow:
+    """Takes one piece, then says it is full until there is ``room``."""
+
+    def __init__(self) -> None:
+        self.room: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.seen = asyncio.Event()
+        self.taken = 0
+        self.fault: Exception | None = None
+
+    def __call__(self, piece: bytes) -> asyncio.Future[None]:
+        if self.taken and self.fault is not None:
+            raise self.fault
+        self.taken += len(piece)
+        self.seen.set()
+        return self.room
+
+
+def swollen(cap: int = SWOLLEN, *, whole: bool = True) -> tuple[Script, FetchLimits]:
+    """Return a body that comes at once and unpacks to a thousand times as much, and limits."""
+    body = gzip.compress(bytes(SWOLLEN))
+    sent = coded(body, "gzip", len(body) + (not whole))
+    return says(sent, then_close=not whole), dataclasses.replace(GENEROUS, body_bytes=cap)
+
+
+async def full_of(slow: Slow, script: Script, caps: FetchLimits) -> asyncio.Task[Response]:
+    """Fetch until the consumer is full; all of the answer has come by then."""
+    getting = asyncio.create_task(get(script, caps, stream=slow))
+    await slow.seen.wait()
+    for _ in range(100):
+        await asyncio.sleep(0)
+    assert slow.taken < SWOLLEN // 10
+    assert not getting.done()
+    return getting
+
+
+@pytest.mark.parametrize("whole", [True, False])
+@on_each_loop
+async def test_what_one_burst_unpacks_to_waits_for_room_too(whole: bool) -> None:
+    slow = Slow()
+    getting = await full_of(slow, *swollen(whole=whole))
+    slow.room.set_result(None)
+    response = await getting
+    assert (slow.taken, response.truncated) == (SWOLLEN, not whole)
+
+
+@on_each_loop
+async def test_a_cap_holds_for_what_waited() -> None:
+    slow = Slow()
+    getting = await full_of(slow, *swollen(SWOLLEN - 1))
+    slow.room.set_result(None)
+    with pytest.raises(BodyTooLarge, match="decompressed"):
+        await getting
+    assert slow.taken < SWOLLEN
+
+
+@on_each_loop
+async def test_what_the_consumer_raises_on_what_waited_reaches_the_caller() -> None:
+    slow = Slow()
+    slow.fault = LookupError("no")
+    getting = await full_of(slow, *swollen())
+    slow.room.set_result(None)
+    with pytest.raises(LookupError):
+        await getting
+
+
+@on_each_loop
+async def test_a_fetch_cancelled_while_it_waits_for_room_hands_on_nothing_more() -> None:
+    slow = Slow()
+    getting = await full_of(slow, *swollen())
+    getting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await getting
+    taken = slow.taken
+    assert not slow.room.done(), "it belongs to the consumer"
+    slow.room.set_result(None)
+    await asyncio.sleep(0)
+    assert slow.taken == taken
+
+
+@on_each_loop
+async def test_what_came_before_a_stream_hangs_is_handed_on_before_the_timeout() -> None:
+    slow = Slow()
+
+    async def hangs(talk: Talk) -> None:
+        body = gzip.compress(bytes(SWOLLEN))
+        await talk.send(coded(body, "gzip", len(body) + 1))
+        await talk.until_closed()
+
+    caps = dataclasses.replace(SMALL, body_bytes=SWOLLEN)
+    getting = await full_of(slow, hangs, caps)
+    slow.room.set_result(None)
+    with pytest.raises(TotalTimeout):
+        await getting
+    assert slow.taken == SWOLLEN
 
 
 # ------------------------------------------------------------------ types

@@ -187,6 +187,43 @@ def test_a_sitemap_of_fifty_megabytes_takes_no_more_memory_than_a_small_one(
     assert large < small + 60, f"{large:.0f} MB instead of {small:.0f} MB"
 
 
+class Endless(dict[str, Answer]):
+    """Answers of a site where every path below /maps is an index of twenty more."""
+
+    def __init__(self, site: SmallSite) -> None:
+        super().__init__(site.answers)
+        self._site = site
+
+    def get(self, path: str, default: Answer) -> Answer:  # type: ignore[override]
+        if not path.startswith("/maps"):
+            return super().get(path, default)
+        below = (self._site.url(f"{path}/{n}") for n in range(20))
+        listed = "".join(f"<sitemap><loc>{url}</loc></sitemap>" for url in below)
+        return Answer(f"<sitemapindex>{listed}</sitemapindex>".encode(), "text/xml")
+
+
+def test_a_site_of_endless_sitemaps_keeps_no_page_back(tmp_path: Path) -> None:
+    pages = {f"/{n}": f"page {n}" for n in range(12)}
+    home = "".join(f"<a href={path}>x</a>" for path in pages)
+    with SmallSite({"/": home, **pages}) as site:
+        site.answers["/robots.txt"] = Answer(f"Sitemap: {site.url('/maps')}".encode(), "text/plain")
+        site.answers = Endless(site)
+        run = site.run(tmp_path, "/", "--pages", "13")
+        summary(run.finish())
+    assert len(run.records()) == 13
+    assert sum(path.startswith("/maps") for path in site.asked) < 100
+
+
+def test_the_large_error_page_of_a_missing_sitemap_is_not_read(tmp_path: Path) -> None:
+    with SmallSite({"/": "home"}) as site:
+        pieces = [b"x" * 100_000] * 500
+        site.answers["/sitemap.xml"] = Answer(pieces, "text/html", 404)
+        _, peak = peak_of(tmp_path / "crawl", site, "/")
+    assert "/sitemap_index.xml" in site.asked
+    assert site.sent < 50_000_000
+    assert peak < 150, f"{peak:.0f} MB"
+
+
 LAUGHS = "".join(
     f'<!ENTITY l{n} "{f"&l{n - 1};" * 10}">' if n else '<!ENTITY l0 "ha">' for n in range(12)
 )

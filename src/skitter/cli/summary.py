@@ -67,7 +67,7 @@ def _counts(summary: Summary) -> list[str]:
         lines.append(f"  {'reasons':<12}  {_ranked(summary.errors)}")
     if summary.cut:
         lines.append(f"  {'not followed':<12}  {_ranked(summary.cut)}")
-    if summary.sitemaps or summary.sitemap_faults:
+    if summary.sitemaps or summary.sitemap_faults or summary.only_sitemaps:
         lines.append(f"  {'sitemaps':<12}  {_sitemaps(summary)}")
     lines += _traps(summary)
     if summary.trouble:
@@ -76,6 +76,8 @@ def _counts(summary: Summary) -> list[str]:
 
 
 def _sitemaps(summary: Summary) -> str:
+    if not summary.sitemaps and not summary.sitemap_faults:
+        return "none found, by robots.txt or at the usual places"
     words = f"{wording.count(summary.sitemaps)} read"
     words += f", {wording.plural(summary.sitemap_urls, 'URL')} of this crawl listed"
     if summary.sitemap_faults:

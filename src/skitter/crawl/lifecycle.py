@@ -15,6 +15,7 @@ from skitter.crawl.summary import Summary, Totals
 from skitter.crawl.visit import Visitor
 from skitter.errors import SkitterError
 from skitter.frontier.model import Grant
+from skitter.job.spec import Sitemaps
 from skitter.observability.stats import CrawlStats
 from skitter.url.partition import SLOTS
 
@@ -164,6 +165,7 @@ class Crawl:
             sitemaps=totals.sitemaps,
             sitemap_urls=totals.sitemap_urls,
             sitemap_faults=totals.sitemap_faults,
+            only_sitemaps=self._job.sitemaps is Sitemaps.ONLY,
             traps=dict(guard.cut) if guard is not None else {},
             warc=self._places.warc,
         )

@@ -52,7 +52,7 @@ class Outputs:
         return notes, marks
 
     async def _archive_visits(self, archive: Archive, visits: Sequence[Visit]) -> bytes:
-        originals = await self._originals(visits)
+        originals = await self._originals(archive, visits)
         captures: list[Capture] = [_capture(kept) for kept in self._with.manners.take_kept()]
         own: dict[int, int] = {}
         for visit in visits:
@@ -69,19 +69,19 @@ class Outputs:
             visit.kept = []
         return mark
 
-    async def _originals(self, visits: Sequence[Visit]) -> Mapping[int, Original]:
+    async def _originals(self, archive: Archive, visits: Sequence[Visit]) -> Mapping[int, Original]:
         """Return the archived pages whose content came again, by the lease that brought it."""
         found = {}
         for visit in visits:
             record = visit.record
             if not visit.digest or record is None or record.duplicate_of is None:
                 continue
-            original = await self._original(record.duplicate_of)
+            original = await self._original(archive, record.duplicate_of)
             if original is not None:
                 found[visit.lease.id] = original
         return found
 
-    async def _original(self, url: str) -> Original | None:
+    async def _original(self, archive: Archive, url: str) -> Original | None:
         equipment = self._with
         normal = equipment.normaliser.absolute(url)
         note = await equipment.reader.note(equipment.number, normal.host, normal.fp)
@@ -90,6 +90,8 @@ class Outputs:
         record = _decode(note)
         if record.payload_digest is None or record.final_url is None or record.warc_revisit:
             # A revisit must name a response: what would repeat a revisit is stored whole.
+            return None
+        if not archive.holds(record.warc_file or "", record.warc_offset or 0):
             return None
         return Original(record.final_url, record.fetched_at, record.payload_digest)
 

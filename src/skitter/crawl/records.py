@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime
 
+import msgspec
 from xxhash import xxh3_128_digest
 
 from skitter.crawl.trip import Trip, Visit
@@ -47,6 +48,18 @@ def lead_to(visit: Visit, trip: Trip, target: NormalUrl) -> PageRecord:
     visit.record.redirects = trip.chain
     visit.record.final_url = target.url
     return visit.record
+
+
+class _Recorded(msgspec.Struct):
+    url: str
+
+
+_recorded = msgspec.json.Decoder(_Recorded).decode
+
+
+def recorded_url(note: bytes) -> str | None:
+    """Return the spelling of a URL under which its page is recorded, if it is."""
+    return _recorded(note).url if note else None
 
 
 def take_headers(record: PageRecord, response: Response) -> None:

@@ -115,6 +115,8 @@ class Summary:
     sitemaps: int = 0
     sitemap_urls: int = 0
     sitemap_faults: int = 0
+    only_sitemaps: bool = False
+    """Whether the crawl was to follow nothing but sitemaps."""
     traps: dict[str, Cut] = field(default_factory=dict)
     """By URL template: what the trap guard cut."""
     warc: Path | None = None

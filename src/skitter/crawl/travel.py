@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from skitter.crawl.endings import Endings
 from skitter.crawl.equipment import Equipment
 from skitter.crawl.keep import Keeper
-from skitter.crawl.records import lead_to
+from skitter.crawl.records import lead_to, recorded_url
 from skitter.crawl.trip import Ended, Trip, Visit
 from skitter.errors import FetchError, TooManyRedirects, UrlError
 from skitter.fetch.base import FetchLimits, Request, Response, Taker
@@ -230,7 +230,8 @@ class Traveller:
             if not known:
                 return
         visit = self._endings.end(trip, Outcome.DUPLICATE, None, response=response)
-        lead_to(visit, trip, normal).duplicate_of = normal.url
+        note = await equipment.reader.note(trip.lease.job, normal.host, normal.fp)
+        lead_to(visit, trip, normal).duplicate_of = recorded_url(note) or normal.url
         raise Ended(visit)
 
     async def _enter(self, trip: Trip) -> None:

@@ -45,6 +45,9 @@ class Archive(Protocol):
     async def sync(self) -> None:
         """Return when everything written is safe."""
 
+    def holds(self, file: str, offset: int) -> bool:
+        """Tell whether a place is still there: the end of a file may have been lost."""
+
     async def close(self) -> None:
         """Close; idempotent."""
 

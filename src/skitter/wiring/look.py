@@ -109,7 +109,7 @@ def read_archived(archive: Mapping[str, object]) -> ArchivedPage:
             f"{where}: the page repeats one that repeats another, more than {_MAX_REVISITS}"
             " times, and none has a body"
         )
-    if first.payload_digest != found.payload_digest:
+    if "" != first.payload_digest != found.payload_digest != "":
         raise DataDirError(
             f"{where}: the page repeats {found.url} of {found.date}, which has another body"
         )

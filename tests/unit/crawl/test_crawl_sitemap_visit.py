@@ -11,11 +11,12 @@ import pytest
 from crawl_rig import HOME, SITE, CrawlRig, HeldFetcher, Web, make_job
 
 from skitter.crawl.sitemap_visit import MAX_UNREAD, OFFERED_AT_ONCE
-from skitter.crawl.sitemaps import ENTRY, MAX_LEVELS
+from skitter.crawl.sitemaps import ENTRY, FIRST_PER_SITE, MAX_LEVELS
 from skitter.crawl.trip import Visit
 from skitter.errors import BodyTooLarge, ReadTimeout, StoreUnavailable
 from skitter.fetch.base import Fetcher, Request, Response
 from skitter.frontier.model import Freed, Lease, Link, Receipt, Result, UrlState
+from skitter.politeness.decision import Code
 from skitter.testing.fake_fetcher import page
 from skitter.types import Role
 
@@ -179,6 +180,34 @@ async def test_an_index_leads_to_its_sitemaps_which_go_before_pages(
     again = await rig.look(f"{SITE}/one.xml", as_sitemap=True)
     assert again.state is UrlState.LEASED
     assert (await rig.look(f"{SITE}/one.xml")).state is UrlState.UNKNOWN
+
+
+async def test_an_index_leads_to_no_host_but_its_own_and_those_of_the_scope(
+    web: Web, make_rig: MakeRig
+) -> None:
+    named = f"{OTHER}/index.xml"
+    web.index(named, f"{OTHER}/a.xml", f"{SITE}/b.xml", "http://victim.test/c.xml")
+    rig = await make_rig()
+    await rig.commit(await visit(rig, named))
+    assert set(await queued(rig)) == {f"{OTHER}/a.xml", f"{SITE}/b.xml"}
+    assert rig.finder.cut == {Code.SCOPE: 1}
+
+
+async def test_the_first_sitemaps_of_an_index_go_before_pages_and_the_others_take_turns(
+    web: Web, make_rig: MakeRig
+) -> None:
+    maps = [f"{SITE}/{n}.xml" for n in range(FIRST_PER_SITE + 2)]
+    web.index(MAP, *maps)
+    rig = await make_rig()
+    await rig.offer_links(1, f"{SITE}/known")
+    await rig.commit(await visit(rig))
+    await rig.offer_links(1, f"{SITE}/later")
+    assert await queued(rig) == [
+        *maps[:FIRST_PER_SITE],
+        f"{SITE}/known",
+        *maps[FIRST_PER_SITE:],
+        f"{SITE}/later",
+    ]
 
 
 async def test_indexes_of_indexes_end_at_some_level(web: Web, make_rig: MakeRig) -> None:
@@ -375,6 +404,29 @@ async def test_a_sitemap_may_lie_on_another_host_and_its_pages_are_judged_all_th
     # It is relative to where the list was found.
     assert (await rig.look(f"{SITE}/relative")).state is UrlState.UNKNOWN
     assert {freed.host for freed in rig.freed} == {"site.test", "other.test"}
+
+
+async def test_a_sitemap_that_an_index_lists_does_not_lead_out_of_the_scope(
+    web: Web, make_rig: MakeRig
+) -> None:
+    web.moved(MAP, f"{OTHER}/map.xml")
+    web.sitemap(f"{OTHER}/map.xml", f"{SITE}/a")
+    rig = await make_rig()
+    ended = await visit(rig, level=1)
+    assert rig.asked == [MAP]
+    assert ended.record is not None
+    assert (ended.record.outcome, ended.record.final_url) == ("refused", f"{OTHER}/map.xml")
+    assert "scope" in str(ended.record.error)
+
+
+async def test_a_sitemap_that_an_index_lists_may_move_within_its_host(
+    web: Web, make_rig: MakeRig
+) -> None:
+    web.moved(f"{OTHER}/old.xml", f"{OTHER}/map.xml")
+    web.sitemap(f"{OTHER}/map.xml", f"{SITE}/a")
+    rig = await make_rig()
+    await visit(rig, f"{OTHER}/old.xml", level=1)
+    assert (await rig.look(f"{SITE}/a")).state is UrlState.QUEUED
 
 
 @pytest.mark.parametrize("circle", [[MAP], [f"{SITE}/b.xml", MAP]])

@@ -7,9 +7,11 @@ from typing import Any
 import pytest
 from crawl_rig import HOME, SITE, CrawlRig, Web, make_job
 
+from skitter.clock import SystemClock
 from skitter.crawl import sitemaps as module
-from skitter.crawl.sitemaps import LISTED_DEPTH
-from skitter.frontier.model import Link, UrlState
+from skitter.crawl.ordering import LINK_RANK
+from skitter.crawl.sitemaps import FIRST_PER_SITE, LISTED_DEPTH
+from skitter.frontier.model import SCORED_RANKS, Link, UrlState
 from skitter.parse.sitemap.model import SitemapEntry
 from skitter.politeness.decision import Code
 from skitter.types import HostKey, Role
@@ -220,6 +222,101 @@ async def test_memory_of_sites_is_bounded(
         finder.starts.add(f"http://{n}.test/")
         assert finder.announced(f"http://{n}.test/", HostKey(f"{n}.test"), None)
     assert finder.announced("http://9.test/x", HostKey("9.test"), None) == []
+
+
+# How many
+
+
+def tree(web: Web, url: str, width: int, levels: int) -> None:
+    """Put an index there that lists indexes, level by level."""
+    below = [f"{url}/{n}" for n in range(width)] if levels else []
+    web.index(url, *below)
+    for place in below:
+        tree(web, place, width, levels - 1)
+
+
+async def test_sitemaps_of_a_site_are_read_up_to_a_number(
+    web: Web, make_rig: MakeRig, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(module, "MAX_PER_SITE", 10)
+    tree(web, MAP, 4, 3)
+    rig = await make_rig()
+    assert await crawled(rig) == ["/", "/linked"]
+    assert len([url for url in rig.asked if url.startswith(MAP)]) == 10
+    assert rig.finder.cut[Code.CROWD] > 10
+    assert [row.getMessage() for row in caplog.records] == [
+        "site.test has more than 10 sitemaps; the rest is left"
+    ]
+
+
+async def test_sitemaps_of_all_sites_are_read_up_to_a_number(
+    make_rig: MakeRig, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(module, "MAX_PER_JOB", 3)
+    finder = (await make_rig(scope="any")).equipment.sitemaps
+    maps = [f"http://{n}.test/map.xml" for n in range(9)]
+    links = finder.children(maps, 1, MAP, HostKey("site.test"))
+    assert [link.url for link in links] == maps[:3]
+    assert finder.children(maps, 1, MAP, HostKey("site.test")) == links
+    assert len(caplog.records) == 1
+
+
+async def test_a_sitemap_named_twice_counts_once_and_keeps_its_rank(
+    make_rig: MakeRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "MAX_PER_SITE", 8)
+    rig = await make_rig()
+    rig.judge.scope.add(HOME)
+    maps = [f"{SITE}/{n}.xml" for n in range(8)]
+    for _ in range(2):
+        links = rig.equipment.sitemaps.children(maps, 1, MAP, HostKey("site.test"))
+        assert [link.rank for link in links] == [0] * FIRST_PER_SITE + [LINK_RANK] * 3
+
+
+async def test_what_lies_elsewhere_counts_for_the_site_that_names_it(
+    web: Web, make_rig: MakeRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "MAX_PER_SITE", 4)
+    web.robots("".join(f"Sitemap: http://{n}.test/map.xml\n" for n in range(9)))
+    for n in range(9):
+        web.robots("", f"http://{n}.test")
+    rig = await make_rig(http={"tries": 1})
+    await rig.crawl()
+    assert len([url for url in rig.asked if not url.startswith(SITE)]) == 4
+
+
+async def test_depth_first_reads_many_sitemaps_after_what_is_deeper(make_rig: MakeRig) -> None:
+    rig = await make_rig(order="dfs")
+    rig.judge.scope.add(HOME)
+    maps = [f"{SITE}/{n}.xml" for n in range(FIRST_PER_SITE + 1)]
+    late = rig.equipment.sitemaps.children(maps, 3, MAP, HostKey("site.test"))[-1]
+    deep, listed = (rig.finder.make_link(rig.normal(HOME), depth) for depth in (2, LISTED_DEPTH))
+    assert deep.rank < late.rank == listed.rank
+
+
+async def test_best_first_ranks_many_sitemaps_by_their_address(make_rig: MakeRig) -> None:
+    rig = await make_rig(order="best", keywords=["llama"])
+    rig.judge.scope.add(HOME)
+    names = [*map(str, range(FIRST_PER_SITE)), "other", "llama"]
+    maps = [f"{SITE}/{name}.xml" for name in names]
+    links = rig.equipment.sitemaps.children(maps, 1, MAP, HostKey("site.test"))
+    assert [link.rank for link in links[:-2]] == [0] * FIRST_PER_SITE
+    assert 0 < links[-1].rank < links[-2].rank < SCORED_RANKS
+
+
+async def test_a_run_ends_with_its_pages_although_sitemaps_wait(tmp_path: Path, web: Web) -> None:
+    tree(web, MAP, 20, 2)
+    web.html(HOME, "", *(f"/{n}" for n in range(9)))
+    for n in range(9):
+        web.html(f"{SITE}/{n}", str(n))
+    rig = CrawlRig(tmp_path, web, make_job(sitemaps="auto"))
+    await rig.open(clock=SystemClock())
+    records = await rig.run(pages=6)
+    waiting = (await rig.counts()).queued
+    await rig.close()
+    assert len(records) == 6
+    assert len([url for url in rig.asked if url.startswith(MAP)]) < 50
+    assert waiting > 3
 
 
 # What is listed

@@ -7,14 +7,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from archiving import AT_MS, capture
 from states import SITE, State, site_job
 
 from skitter.crawl.inspect import InspectServer, Question, ask_running
-from skitter.errors import DataDirError, StoreUnavailable
+from skitter.errors import DataDirError, SinkError, StoreUnavailable
 from skitter.frontier.embedded.datadir import DataDir
 from skitter.frontier.model import Result
+from skitter.pipeline.archive.format import payload_digest, warc_date
+from skitter.pipeline.archive.model import Capture, Location, Original
+from skitter.pipeline.archive.writer import Archive
 from skitter.types import Role
-from skitter.wiring.look import ask, complete_answer, explain_page
+from skitter.wiring.look import ask, complete_answer, explain_page, read_archived
 
 
 async def listed(data: Path, question: Question) -> list[dict[str, Any]]:
@@ -187,3 +191,63 @@ async def test_a_process_that_dies_while_it_answers_ends_the_answer(
     monkeypatch.setattr(asyncio, "open_unix_connection", resetting)
     assert [line async for line in ask_running(tmp_path, {"records": True})] == [b'{"url": "x"}\n']
     await server.close()
+
+
+# Bodies from the archive
+
+
+def repeating(number: int, of: int, body: bytes = b"<p>hello</p>") -> Capture:
+    """Return a page that repeats another one, by what an earlier run has kept."""
+    taken = capture(f"{SITE}/{number}", body, at_ms=AT_MS + number)
+    original = Original(f"{SITE}/{of}", warc_date(AT_MS + of), payload_digest(taken))
+    return capture(f"{SITE}/{number}", body, at_ms=AT_MS + number, original=original)
+
+
+async def archived(place: Path, *captures: Capture) -> list[Location]:
+    """Write each capture as a run of its own would, which knows what it is told alone."""
+    locations = []
+    for number, each in enumerate(captures):
+        archive = Archive(place, job=f"job{number}", compression="none", durable=False)
+        await archive.open(None)
+        locations += (await archive.write([each]))[0]
+        await archive.close()
+    return locations
+
+
+def place_of(directory: Path, location: Location) -> dict[str, object]:
+    return {"file": str(directory / location.file), "offset": location.offset}
+
+
+async def test_a_repeat_of_a_repeat_has_the_body_of_the_first(tmp_path: Path) -> None:
+    first = capture(f"{SITE}/0", at_ms=AT_MS)
+    captures = [first, *(repeating(n, n - 1) for n in range(1, 6))]
+    locations = await archived(tmp_path, *captures)
+    assert [at.revisit for at in locations] == [False] + [True] * 5
+    for location in locations:
+        assert read_archived(place_of(tmp_path, location)).body == b"<p>hello</p>"
+
+
+async def test_repeats_that_lead_nowhere_are_an_error_and_not_an_empty_page(
+    tmp_path: Path,
+) -> None:
+    locations = await archived(tmp_path, repeating(1, 2), repeating(2, 1), repeating(3, 0))
+    for location in locations[:2]:
+        with pytest.raises(DataDirError, match=f"{location.file}, byte .* none has a body"):
+            read_archived(place_of(tmp_path, location))
+    with pytest.raises(DataDirError, match=f"repeats {SITE}/0 of .* not in {tmp_path}"):
+        read_archived(place_of(tmp_path, locations[2]))
+
+
+async def test_a_repeat_is_never_shown_with_another_body(tmp_path: Path) -> None:
+    other = capture(f"{SITE}/0", b"other", at_ms=AT_MS)
+    _, location = await archived(tmp_path, other, repeating(1, 0))
+    with pytest.raises(DataDirError, match="has another body"):
+        read_archived(place_of(tmp_path, location))
+
+
+async def test_a_body_that_was_changed_is_refused(tmp_path: Path) -> None:
+    [location] = await archived(tmp_path, capture())
+    warc = tmp_path / location.file
+    warc.write_bytes(warc.read_bytes().replace(b"hello", b"hallo"))
+    with pytest.raises(SinkError, match=f"{warc}: damaged at byte {location.offset} "):
+        read_archived(place_of(tmp_path, location))

@@ -161,6 +161,8 @@ class Host:
             if len(self.families) >= HOST_FAMILIES:
                 self.families.clear()
                 self.kept = len(self.parts)
+        if replaced := self.families.get(family.template):
+            self.kept -= len(replaced.parts)
         self.families[family.template] = family
 
     def learn(self, family: Family, sketch: Sketch, links: Iterable[int]) -> None:

@@ -38,11 +38,11 @@ _HEX = re.compile(
 _ALNUM = re.compile(r"[A-Za-z0-9_~-]{8,}={0,2}")
 # A stranger writes what is matched: nothing here may be tried in more ways than one, or a long row
 # of underscores keeps the process busy for hours. An underscore belongs to the name where it can:
-# "session_notes-17" is no session.
+# "session_notes-2017" is no session.
 _NAMED = re.compile(
     rf"\(?(?i:{_SESSION.replace(' ', '|')})"
-    r"(?:[-=:.(](?:[-_=:.(]*[=:.(])?+|_(?![A-Za-z_]*[-_][A-Za-z0-9_-]{3}))"
-    r"[A-Za-z0-9_-]{3,}+\)*+",
+    r"(?:[-=:.(](?:[-_=:.(]*[=:.(])?|_(?![A-Za-z_]*[-_][A-Za-z0-9_-]{3}))"
+    r"[A-Za-z0-9_-]{3,}\)*",
     re.ASCII,
 )
 _TURNS = re.compile(r"[A-Za-z](?=\d)|\d(?=[A-Za-z])|[a-z](?=[A-Z])")

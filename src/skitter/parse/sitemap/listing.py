@@ -21,8 +21,7 @@ LISTING_SHAPE: Final = Shape(
 _INNER: Final = r"[^<>\"'/]*+(?:\"[^\"<>]*+\"[^<>\"'/]*+)*"
 _OPENING: Final = r"<(?:[\w.-]++:)?link\s"
 _LINK: Final = re.compile(rf"{_OPENING}({_INNER})/>")
-# All that follow each other: what gives some of them back fails at once, so time is linear.
-_LINKS: Final = rf"(?:{_OPENING}{_INNER}/>\s*+)*(?!{_OPENING})"
+_LINKS: Final = rf"(?:{_OPENING}{_INNER}/>\s*+)*"
 # A pattern is made of the prefix, many times over.
 _MAX_PREFIX_CHARS: Final = 100
 # As nearly everybody writes it.
@@ -90,9 +89,10 @@ def _whole_record(prefix: str) -> re.Pattern[str]:
         rf"<{p}{name}>\s*+([^<\s&][^<&]*+)</{p}{name}>\s*+"
         for name in ("lastmod", "changefreq", "priority")
     )
+    # Links are all taken before the other fields: giving some back fails at once, in linear time.
     return re.compile(
         rf"\s*+<{p}(url|sitemap)>\s*+<{p}loc>\s*+([^<\s][^<]*+)</{p}loc>\s*+"
-        rf"({_LINKS})(?:{others}){{0,3}}({_LINKS})</{p}\1>"
+        rf"({_LINKS})(?!{_OPENING})(?:{others}){{0,3}}({_LINKS})</{p}\1>"
     )
 
 

@@ -17,7 +17,7 @@ MAX_BYTES: Final = 100 * 1024 * 1024
 
 # Whoever takes may have other things to do.
 _SEEN_AT_ONCE: Final = 10_000
-_BLOCKS_AT_ONCE: Final = 16
+_BLOCKS_AT_ONCE: Final = 8
 _BARREN_BYTES: Final = 2 * 1024 * 1024
 _MARK_AND_SPACE: Final = "\ufeff\0 \t\n\r\f\v"
 _TAG: Final = re.compile(r"</?[a-z][a-z0-9]*(?:\s[^<>]*)?>", re.IGNORECASE)
@@ -81,7 +81,7 @@ class SitemapReader:
             self._unpacker.feed(data)
 
     def take(self) -> Found:
-        """Read some of what was fed and return what it lists; ``goes_on`` tells whether to ask again."""
+        """Read some of what was fed and return what it lists, which may be nothing."""
         goes_on = self._end is None
         blocks, enough = 0, self._collector.seen + _SEEN_AT_ONCE
         while goes_on and blocks < _BLOCKS_AT_ONCE and self._collector.seen < enough:

@@ -1,4 +1,4 @@
-"""Making a WARC file whole that is shorter than its mark, as a bad copy or a full disk leaves it."""
+"""Making a WARC file whole again that is shorter than its mark says."""
 
 import logging
 from collections.abc import Sequence
@@ -32,10 +32,10 @@ def mended(path: Path, lines: Sequence[bytes] | None, wanted: int) -> Segment | 
     """
     size = path.stat().st_size
     rest = _rest_by_reading(path) if lines is None else _rest_by_index(path, lines)
-    gone = "an unknown number of" if lines is None else str(len(lines) - len(rest.lines))
+    gone = "an unknown number" if lines is None else str(len(lines) - len(rest.lines))
     log.warning(
-        "%s: has %d bytes, but %d were written; cut to its %d whole ones and finished. %s captures"
-        " at its end are gone, their page records are safe in the outputs",
+        "%s: has %d bytes, but this crawl has written %d; cut after its last whole record, to %d."
+        " Captures gone from its end: %s; their page records are safe in the outputs",
         *(path, size, wanted, rest.length, gone),
     )
     if not rest.length:

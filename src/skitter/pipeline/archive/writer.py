@@ -216,6 +216,13 @@ class Archive:
         except OSError as error:
             raise SinkError(f"{segment.path}: cannot be synced ({error.strerror})") from error
 
+    def holds(self, file: str, offset: int) -> bool:
+        """Tell whether there is anything at that place."""
+        try:
+            return (self._directory / Path(file).name).stat().st_size > offset
+        except OSError:
+            return False
+
     async def close(self) -> None:
         """Finish the current file and its index; idempotent."""
         await self._idle()

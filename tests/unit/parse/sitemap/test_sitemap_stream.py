@@ -79,6 +79,9 @@ def test_a_small_file_that_unpacks_to_a_huge_one_is_unpacked_bit_by_bit() -> Non
     assert len(packed) < 500_000
 
 
+LINKS_WITHOUT_END = b"<url><loc>x:</loc>" + b"<link />" * 7000 + b"<b/></url>"
+PAIRS_OF_QUOTES = b"<url><loc>x:</loc></url><a " + b'""' * 31_000 + b"'<"
+EMPTY_BLOCKS = gzip.compress(b"")[:10] + b"\0\0\0\xff\xff" * 4_000_000
 HOSTILE = {
     "open brackets": b"<" * 1_500_000,
     "open tags": b"<urlset>" + b"<a " * 500_000,
@@ -111,12 +114,87 @@ HOSTILE = {
     "zeros, packed": gzip.compress(bytes(40_000_000)),
     "high bytes": b"\xff" * 4_000_000,
     "packed nothings": gzip.compress(b"") * 20_000,
+    "links and no end": b"<urlset>" + LINKS_WITHOUT_END * 8,
+    "links on both sides": b"<urlset><url><loc>x:</loc>"
+    + b"<lastmod>2024</lastmod>".join([b'<x:link a="" b=""/> ' * 1500] * 2),
+    "pairs of quotes": b"<urlset>" + PAIRS_OF_QUOTES * 8,
+    "blanks in a field": b"<urlset><url><loc x=''>" + b" <a/>" * 50_000,
+    "a long prefix": b"<" + b"p" * 60_000 + b":urlset><url><loc>x:</loc></url>",
+    "nothing, packed twice": gzip.compress(EMPTY_BLOCKS),
 }
 
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_documents_are_read_in_linear_time(name: str) -> None:
     assert end(HOSTILE[name]).urls == 0
+
+
+SLOW_IF_NOT_LINEAR = {
+    "links": "end(b'<urlset>' + links * 40)",
+    "quotes": "end(b'<urlset>' + quotes * 40)",
+    "blanks": "end(b'<urlset><url><loc x=\"\">' + b' <a/>' * 100_000)",
+    "dates": "[lastmod_ms(f'Fri May {n} 08:30:00' + ' ' * 75 + 'x') for n in range(20_000)]",
+    "places": "[looks_like_sitemap('http://h/' + 'sitemap' * 580) for _ in range(10_000)]",
+}
+
+
+@pytest.mark.parametrize("name", SLOW_IF_NOT_LINEAR)
+def test_what_takes_minutes_unless_time_is_linear_does_not(name: str) -> None:
+    script = f"""
+from skitter.parse.sitemap.dates import lastmod_ms
+from skitter.parse.sitemap.places import looks_like_sitemap
+from skitter.parse.sitemap.reader import read_sitemap
+
+links = b"<url><loc>x:</loc>" + b"<link />" * 7000 + b"<b/></url>"
+quotes = b"<url><loc>x:</loc></url><a " + b'""' * 31_000 + b"'<"
+
+def end(document):
+    return read_sitemap(document, "https://site.test/")[2]
+
+{SLOW_IF_NOT_LINEAR[name]}
+"""
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=25)
+
+
+def skipped_flood() -> bytes:
+    record = b"<url><loc>x:</loc></url>"
+    return b"<urlset>" + record * 400_000 + b"<url><loc>/a</loc></url></urlset>"
+
+
+@pytest.mark.parametrize("name", ["skipped", "skipped, packed", "packed twice"])
+def test_one_take_reads_a_little_and_tells_that_it_goes_on(name: str) -> None:
+    reader = SitemapReader(URL)
+    flood = EMPTY_BLOCKS if name == "packed twice" else skipped_flood()
+    reader.feed(flood if name == "skipped" else gzip.compress(flood))
+    found: list[str] = []
+    takes = before = 0
+    while taken := reader.take():
+        assert reader.skipped - before < 30_000
+        before = reader.skipped
+        found += [entry.loc for entry in taken.entries]
+        takes += 1
+        assert taken.goes_on or taken.entries
+    assert takes > 1
+    left = reader.skipped
+    told = reader.close()
+    assert told.skipped - left < 3000
+    found += [entry.loc for entry in reader.take().entries]
+    assert found == ([] if name == "packed twice" else ["https://site.test/a"])
+    assert not reader.take()
+
+
+def test_a_close_without_any_take_reads_everything() -> None:
+    reader = SitemapReader(URL)
+    reader.feed(gzip.compress(skipped_flood()))
+    assert not reader.take().entries
+    assert (reader.close().urls, reader.skipped) == (1, 400_000)
+    last = reader.take()
+    assert (len(last.entries), last.goes_on) == (1, False)
+
+
+def test_what_one_layer_of_gzip_gives_to_another_counts_for_the_cap() -> None:
+    told = end(gzip.compress(EMPTY_BLOCKS), max_bytes=1 << 20)
+    assert told.problem == "more than 1 MB; the rest is left out"
 
 
 def test_a_document_that_lists_nothing_for_long_is_left() -> None:

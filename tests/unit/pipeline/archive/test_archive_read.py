@@ -6,6 +6,7 @@ import json
 import logging
 import tempfile
 from pathlib import Path
+from random import Random
 
 import pytest
 from archiving import AT_MS, capture, chunked, warcs_in
@@ -20,6 +21,11 @@ from skitter.pipeline.archive.read import damage, find_capture, read_response, r
 from skitter.pipeline.archive.writer import Archive
 
 CHUNKED = "Content-Type: text/html\r\nTransfer-Encoding: chunked"
+LONG_BODIES = st.builds(
+    lambda seed, size: Random(seed).randbytes(size),
+    st.integers(0, 3),
+    st.integers(60_000, 90_000),
+)
 
 
 async def stored(
@@ -36,9 +42,7 @@ async def stored(
 
 @settings(max_examples=25, deadline=None)
 @given(
-    bodies=st.lists(
-        st.binary(max_size=300) | st.binary(min_size=60_000, max_size=90_000), max_size=4
-    ),
+    bodies=st.lists(st.binary(max_size=300) | LONG_BODIES, max_size=4),
     compression=st.sampled_from(["gzip", "zstd", "none"]),
     framed=st.booleans(),
 )
@@ -176,6 +180,105 @@ async def test_page_records_come_in_the_order_of_writing(tmp_path: Path) -> None
     assert [json.loads(one)["n"] for one in records_in(tmp_path, "job")] == list(range(20))
     assert [json.loads(one)["n"] for one in records_in(tmp_path, None)] == [*range(20), 99]
     assert list(records_in(tmp_path, "no such job")) == []
+
+
+def noted(number: int, body: bytes = b"") -> Capture:
+    """Return a capture whose page record has its number."""
+    record = json.dumps({"n": number, "bytes": 1, "warc_file": None, "payload_digest": None})
+    return capture(
+        f"https://a.example/{number}",
+        body or b"page %d " % number * 20,
+        at_ms=AT_MS + number,
+        fields={"skitter-record": record},
+    )
+
+
+async def test_page_records_say_where_their_responses_are(tmp_path: Path) -> None:
+    captures = [noted(0), noted(1), noted(2, b"page 0 " * 20)]
+    locations = await stored(tmp_path, captures)
+    found = [json.loads(one) for one in records_in(tmp_path, "job")]
+    assert [one["n"] for one in found] == [0, 1, 2]
+    assert [
+        Location(one["warc_file"], one["warc_offset"], one["payload_digest"], one["warc_revisit"])
+        for one in found
+    ] == locations
+    assert [at.revisit for at in locations] == [False, False, True]
+
+
+async def test_a_page_record_without_a_body_has_no_place(tmp_path: Path) -> None:
+    record = '{"n": 1, "bytes": null, "warc_file": null}'
+    await stored(tmp_path, [capture(fields={"skitter-record": record})])
+    assert list(records_in(tmp_path, "job")) == [record.encode()]
+
+
+@pytest.mark.parametrize("compression", ["gzip", "zstd", "none"])
+@pytest.mark.parametrize("index", [True, False])
+async def test_what_follows_a_damage_is_read_and_what_was_skipped_is_told(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, compression: Compression, *, index: bool
+) -> None:
+    """The response of the second page is damaged; its record and all others come out."""
+    archive = Archive(tmp_path, job="job", compression=compression)
+    await archive.open(None)
+    locations, _ = await archive.write([noted(n) for n in range(5)])
+    await archive.close()
+    [warc] = warcs_in(tmp_path)
+    data = bytearray(warc.read_bytes())
+    data[locations[1].offset : locations[1].offset + 60] = b"\xaa" * 60
+    warc.write_bytes(data)
+    if not index:
+        (tmp_path / "job-00000.cdxj").unlink()
+    with caplog.at_level(logging.WARNING):
+        found = [json.loads(one) for one in records_in(tmp_path, "job")]
+    assert [one["n"] for one in found] == list(range(5))
+    assert found[1]["warc_file"] is None
+    assert [found[n]["warc_offset"] for n in (0, 2, 3, 4)] == [
+        locations[n].offset for n in (0, 2, 3, 4)
+    ]
+    [said] = caplog.messages
+    assert said.startswith(f"{warc}: damaged at byte {locations[1].offset} (")
+    skipped = int(said.rpartition("; ")[2].split()[0])
+    assert 60 < skipped < locations[2].offset - locations[1].offset
+
+
+@pytest.mark.parametrize("compression", ["gzip", "none"])
+async def test_records_within_a_damaged_body_are_not_taken_for_the_archives_own(
+    tmp_path: Path, compression: Compression
+) -> None:
+    inner = tmp_path / "inner"
+    await stored(inner, [noted(666)], compression)
+    [downloaded] = warcs_in(inner)
+    archive = Archive(tmp_path / "outer", job="job", compression=compression)
+    await archive.open(None)
+    bodies = [b"", b"\x07" * 99 + downloaded.read_bytes(), b""]
+    locations, _ = await archive.write([noted(n, body) for n, body in enumerate(bodies)])
+    await archive.close()
+    [warc] = warcs_in(tmp_path / "outer")
+    data = bytearray(warc.read_bytes())
+    data[locations[1].offset + 4] ^= 0xFF
+    data[locations[1].offset + 12] ^= 0xFF
+    warc.write_bytes(data)
+    found = [json.loads(one)["n"] for one in records_in(tmp_path / "outer", "job")]
+    assert found == [0, 1, 2]
+
+
+async def test_a_page_record_that_was_changed_is_left_out(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    await stored(tmp_path, [noted(0), noted(1)], "none")
+    [warc] = warcs_in(tmp_path)
+    warc.write_bytes(warc.read_bytes().replace(b'{"n": 0,', b'{"n": 7,'))
+    with caplog.at_level(logging.WARNING):
+        assert [json.loads(one)["n"] for one in records_in(tmp_path, "job")] == [1]
+    assert "page record is left out" in caplog.text
+
+
+async def test_a_payload_that_was_changed_is_refused_by_its_digest(tmp_path: Path) -> None:
+    """Compression has a checksum of its own; plain files have the digest alone."""
+    [location] = await stored(tmp_path, [capture(body=b"other")], "none")
+    warc = tmp_path / location.file
+    warc.write_bytes(warc.read_bytes().replace(b"other", b"oth3r"))
+    with pytest.raises(SinkError, match=f"{warc}: damaged at byte {location.offset} .*payload"):
+        read_response(warc, location.offset)
 
 
 async def test_records_before_a_damage_are_read_and_the_damage_is_told(
