@@ -213,8 +213,8 @@ def _about_jobs() -> list[str]:
         " to its ends.",
         "",
         f"A crawl that was begun goes on only as the same job: {identity} must be what they were."
-        " Everything else may change between two runs, except the outputs (`sinks`), `archive.directory`"
-        " and `seen`, which stay what they were.",
+        " Everything else may change between two runs, except the outputs (`sinks`),"
+        " `archive.directory` and `seen`, which stay what they were.",
     ]
 
 

@@ -26,7 +26,9 @@ _UNSPACED = re.compile(
 )
 _LETTER = r"[^\W\d_]"
 _GAP = r"[\W_]*"
-_SPACES = re.compile(r"(?<=\w)[\s_\u2010-\u2015-]+(?=\w)")
+# What stands between two words of a phrase; one gap, since several in a row would have to be
+# matched in every way.
+_BREAKS = re.compile(r"(?<=\w)(?:[\W_]*\s[\W_]*|[_\u2010-\u2015-]+)(?=\w)")
 
 
 def fold(text: str) -> str:
@@ -66,7 +68,7 @@ def _glance(words: Iterable[str]) -> re.Pattern[str]:
     """Return a pattern that finds at least what the exact one finds."""
     options = re2.Options()
     options.max_mem = 256 * 1024 * 1024
-    parts = (_GAP.join(map(re2.escape, _SPACES.split(word))) for word in words)
+    parts = (_GAP.join(map(re2.escape, _BREAKS.split(word))) for word in words)
     return cast("re.Pattern[str]", re2.compile("|".join(parts), options))
 
 
@@ -91,7 +93,7 @@ def _alternation(words: list[str]) -> str:
 def _pieces(word: str) -> tuple[str, str, str]:
     """Return the expression of ``word`` in three: first character, second, and the rest."""
     spaced = _UNSPACED.match(word) is None
-    tokens = [re.escape(char) if char != " " else _GAP for char in _SPACES.sub(" ", word)]
+    tokens = [re.escape(char) if char != " " else _GAP for char in _BREAKS.sub(" ", word)]
     first, second = tokens[0], tokens[1] if len(tokens) > 1 and tokens[1] != _GAP else ""
     rest = "".join(tokens[2 if second else 1 :])
     # What must not stand before is asked behind two characters, where few places are left.

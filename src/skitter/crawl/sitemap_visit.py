@@ -74,6 +74,9 @@ class _Listing:
             self._arrived.clear()
             while found := self.reader.take():
                 yield found
+                if found.goes_on:
+                    # Much may be read that lists nothing to offer: others get their turn even so.
+                    await asyncio.sleep(0)
             self.make_room()
             if self._complete:
                 break

@@ -29,7 +29,7 @@ LISTED_DEPTH = 1
 """What a sitemap lists counts as linked from an entry."""
 ENTRY = "entry"
 """Stands for the referrer of a sitemap that a person named."""
-MAX_PER_SITE = 1_000
+MAX_PER_SITE = 5_000
 """Sitemaps queued for one site: at 50,000 URLs each, more than anybody fetches of it."""
 MAX_PER_JOB = 50_000
 """Sitemaps queued in one run: hosts without number cost an attacker nothing either."""

@@ -260,6 +260,6 @@ class Traveller:
         if trip.is_page:
             link = equipment.finder.make_link(target, lease.depth, lease.url, lease.rank)
         else:
-            link = equipment.sitemaps.link(target, lease.depth, lease.url)
+            link = equipment.sitemaps.link(target, lease.depth, lease.url, lease.rank)
         visit.links = [*trip.found, link, *held]
         return visit

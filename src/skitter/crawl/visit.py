@@ -86,7 +86,8 @@ class Visitor:
     async def _visit(self, trip: Trip) -> Visit:
         if not trip.is_page:
             return await self._sitemaps.visit(trip)
-        if not is_doubtful(trip.lease.rank):
+        guard, lease = self._with.guard, trip.lease
+        if guard is None or not is_doubtful(lease.rank) or guard.is_proven(lease.url):
             return await self._visit_page(trip)
         # One at a time: what it brings may spare the others. Those must not take up all workers.
         turn = self._doubtful.setdefault(trip.lease.host, _Turn())

@@ -25,7 +25,7 @@ class Code(StrEnum):
     THROTTLED = "throttled"
     TRAP = "trap"
     CROWD = "crowd"
-    """Beyond the number of links that are taken of one page."""
+    """Beyond the number of links of one page, or of sitemaps of one site, that are taken."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,7 +59,11 @@ async def rig(
     for n in range(60):
         web.html(f"{SITE}/{n}", f"page {n}", f"/from-{n}")
     web.status(f"{SITE}/broken", 500)
-    made = CrawlRig(tmp_path, web, make_job(polite={"robots": False, "per_host": PER_HOST}))
+    made = CrawlRig(
+        tmp_path,
+        web,
+        make_job(polite={"robots": False, "per_host": PER_HOST}, traps={"enabled": False}),
+    )
     made.sink = WatchedSink(journal)
     await made.open()
     real = EmbeddedFrontier.ack

@@ -190,7 +190,9 @@ async def test_what_a_job_keeps_secret_is_not_archived(
     await rig.close()
     asked = [capture.request for capture in archive.of(HOME) + archive.of(f"{SITE}/a")]
     assert len(asked) == 2
-    assert all(b"X-Plain: (not archived)" in request and b"hush" not in request for request in asked)
+    assert all(
+        b"X-Plain: (not archived)" in request and b"hush" not in request for request in asked
+    )
     assert all(b"hush" not in capture.request for capture in archive.captures)
 
 

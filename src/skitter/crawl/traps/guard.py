@@ -41,6 +41,8 @@ from skitter.parse.simhash import Sketch
 __all__ = ["Cut", "TrapGuard", "TrapLimits"]
 
 MAX_CUTS = 1_000
+PROVEN = 5
+"""Pages with something of their own after which a kind of page is trusted."""
 REST = "…"
 """Stands for all templates beyond the first thousand."""
 
@@ -111,6 +113,15 @@ class TrapGuard:
         if why is None:
             return None
         return self._refuse(_answers_for(shape, family), why, url, new=True)
+
+    def is_proven(self, url: str) -> bool:
+        """Tell whether the kind of page a URL names is trusted: several may be visited at once."""
+        host = self._atlas.known(_origin(url))
+        shape = self._atlas.shape(url)
+        family = host.families.get(shape.template) if host is not None else None
+        if family is None or shape.slot or shape.folded:
+            return False
+        return family.strain.fresh >= PROVEN and not family.strain.idle
 
     def wants_content(self, url: str, depth: int, *, found_on: str = "") -> bool:
         """Tell whether the text of a page about to be read is needed."""
