@@ -24,6 +24,7 @@ bench: install
 	@bash scripts/apt-install.sh $(BENCH_PACKAGES)
 	.venv/bin/python -m bench
 	.venv/bin/python -m bench.memory
+	.venv/bin/python -m bench.memory --seen bloom
 
 # The fault and property tests for hours instead of minutes.
 soak: install

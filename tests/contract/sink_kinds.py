@@ -16,6 +16,7 @@ import pytest
 from outputs import page, read_csv, read_jsonl, read_parquet, read_sqlite
 
 from skitter.pipeline.base import Sink
+from skitter.pipeline.columns import NAMES
 from skitter.pipeline.csv_file import CsvSink, csv_row
 from skitter.pipeline.jsonl import JsonlSink
 from skitter.pipeline.parquet import ParquetSink
@@ -208,7 +209,7 @@ class SqliteKind:
         file, log = place / self.name, place / f"{self.name}-wal"
         database = sqlite3.connect(file, isolation_level=None)
         database.execute("PRAGMA journal_mode = WAL")
-        marks = ", ".join("?" * 36)
+        marks = ", ".join("?" * len(NAMES))
         sql = f"INSERT INTO pages ({{}}) VALUES ({marks})"
         for n in (9, 8):
             fields = msgspec.to_builtins(page(n, job="torn"))

@@ -67,7 +67,7 @@ def test_kills_lose_nothing_and_repeat_nothing(truth: GroundTruth, killed: Run) 
     ("flags", "words"),
     [
         (["--expected", "20000"], ["10,000", "20,000", "--fresh"]),
-        (["--seen", "exact"], ["bloom", "exact", "--fresh"]),
+        (["--seen", "exact", "--expected", "10000000"], ["bloom", "exact", "--fresh"]),
     ],
 )
 def test_another_way_to_remember_is_refused_and_nothing_is_lost(
