@@ -145,8 +145,6 @@ def test_pages_are_only_listed_when_a_sitemap_led_there_and_no_page_does() -> No
 def test_a_query_works_with_and_without_the_tool_of_sqlite(
     there: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if there and shutil.which("sqlite3") is None:
-        pytest.skip("sqlite3 is not installed")
     database = tmp_path / "it's here.sqlite"
     connection = sqlite3.connect(database)
     connection.execute("CREATE TABLE pages (url TEXT, status INTEGER)")

@@ -260,3 +260,13 @@ def test_a_page_counts_once_for_each_target_however_it_is_spelled() -> None:
     finder.links(page("/b", f"{SITE}/b"), f"{SITE}/other", 0)
     counts = sorted(found.links for found in finder.linked.table().pages)
     assert counts == [1, 2]
+
+
+def test_a_page_with_too_many_links_gives_the_first_and_counts_the_rest(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("skitter.crawl.discover.MOST_LINKS", 3)
+    finder = make_finder()
+    found = finder.links(page("/a", "/b", "/c", "/d", "/e"), HOME, 0)
+    assert urls(found) == [f"{SITE}/{name}" for name in "abc"]
+    assert finder.cut[Code.CROWD] == 2

@@ -9,6 +9,7 @@ import pytest
 from crawl_rig import HOME, SITE, CrawlRig, HeldFetcher, Web, by_url, make_job
 
 from skitter.clock import SystemClock
+from skitter.crawl.ordering import DOUBTFUL_RANK
 from skitter.crawl.travel import MAX_HOP_WAIT_MS, ROBOTS_TRIES
 from skitter.errors import (
     AddressRefused,
@@ -958,4 +959,42 @@ async def test_a_store_that_cannot_be_read_ends_the_crawl_and_buries_no_page(
     assert caught.group_contains(StoreUnavailable)
     assert rig.sink.records == []
     assert (await rig.look(HOME)).state is not UrlState.DEAD
+    await rig.close()
+
+
+async def test_a_duplicate_names_the_spelling_its_page_is_recorded_under(tmp_path: Path) -> None:
+    web = Web()
+    recorded = f"{SITE}/page?utm_source=mail"
+    web.html(recorded, "page")
+    web.moved(f"{SITE}/old", "/page")
+    rig = CrawlRig(tmp_path, web, make_job(polite={"robots": False}))
+    await rig.open()
+    await rig.crawl(recorded)
+    records = by_url(await rig.crawl(f"{SITE}/old"))
+    await rig.close()
+    assert records[f"{SITE}/old"]["duplicate_of"] == recorded
+
+
+async def test_doubtful_pages_beyond_a_few_are_put_off_and_keep_no_worker_waiting(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("skitter.crawl.visit.MOST_WAITING", 1)
+    web = Web()
+    for n in (1, 2):
+        web.html(f"{SITE}/{n}", f"page {n}")
+    rig = CrawlRig(tmp_path, web, make_job(polite={"robots": False, "per_host": 2}))
+    held = HeldFetcher(rig.fetcher)
+    await rig.open(held)
+    links = [
+        rig.finder.make_link(rig.normal(f"{SITE}/{n}"), 1, HOME, DOUBTFUL_RANK) for n in (1, 2)
+    ]
+    await rig.frontier.offer(links)
+    held.hold(f"{SITE}/1")
+    one, two = await rig.claim(2)
+    first = asyncio.create_task(rig.visitor.visit(one))
+    await held.asked(f"{SITE}/1")
+    put_off = await rig.visitor.visit(two)
+    assert (put_off.result, put_off.record) == (Result.DEFER, None)
+    held.let_go(f"{SITE}/1")
+    assert (await first).record is not None
     await rig.close()
