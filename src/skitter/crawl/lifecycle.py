@@ -136,7 +136,7 @@ class Crawl:
         self._parts.totals.show(self.stats)
         self.stats.queued = counts.pending
         self.stats.dropped = counts.dropped
-        self.stats.hosts = self._reader.hosts_with_work
+        self.stats.hosts = await self._reader.hosts_with_work()
 
     async def _summary(self, seconds: float) -> Summary:
         await self._show()

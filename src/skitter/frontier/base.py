@@ -29,15 +29,27 @@ from skitter.frontier.model import (
 from skitter.types import Fingerprint, HostKey, JobNumber, PageClass
 
 OWNER_TTL_MS = 5_000
+KNOWN = -1
+"""The answer of ``enter`` for a target that others have queued or fetched meanwhile."""
 
 
 class Frontier(Protocol):
-    """The data path: own slots, offer and claim URLs, ack and renew leases."""
+    """The data path: own slots, offer and claim URLs, ack and renew leases.
+
+    A verb waits while the store cannot be reached, and goes on when it can.
+    """
+
+    @property
+    def trouble(self) -> str:
+        """Why the verbs wait, in words for a person; "" while the store answers."""
 
     async def own(
         self, member: str, slots: Iterable[int], ttl_ms: int = OWNER_TTL_MS
     ) -> list[Grant]:
         """Take or keep slots; those another live member holds are missing from the answer."""
+
+    async def disown(self, grants: Iterable[Grant]) -> None:
+        """Give slots back, for others to take at once; leases in them are handed out anew."""
 
     async def offer(self, links: Sequence[Link]) -> Receipt:
         """Queue the links that are new to their job."""
@@ -56,24 +68,39 @@ class Frontier(Protocol):
         """
 
     async def ack(
-        self, acks: Sequence[Ack], *, marks: Mapping[str, bytes] | None = None
+        self,
+        acks: Sequence[Ack],
+        *,
+        marks: Mapping[str, bytes] | None = None,
+        news: Mapping[str, bytes] | None = None,
     ) -> Receipt:
-        """End leases and queue what their pages linked to, in one step with ``marks``.
+        """End leases and queue what their pages linked to.
 
-        Returns when the step is durable. Marks are named values of the caller's (a file's safe
-        length, totals) that must never be ahead of or behind the acks.
+        Returns when the step is durable. Marks are named values of the caller's, such as a file's
+        safe length. Where one process has the store they are one step with the acks; where many
+        share it they come before, so that a crash in between leaves a mark ahead and never behind.
+        ``news`` are marks that every member has to know: whoever claims a URL that these acks
+        queued is told of a new version.
         """
 
     async def renew(self, leases: Sequence[Lease], lease_ms: int = LEASE_MS) -> list[int]:
         """Prolong leases; answer the ids of those that are gone."""
 
-    async def enter(self, lease: Lease, host: HostKey, at_most_ms: int | None = None) -> int:
+    async def enter(
+        self,
+        lease: Lease,
+        host: HostKey,
+        at_most_ms: int | None = None,
+        target: Fingerprint | None = None,
+    ) -> int:
         """Take the gate of another host under ``lease`` (a redirect hop).
 
         Answers 0 when the host may be asked, else the milliseconds to wait before asking again;
         the first question keeps a place in line, before the host's queued URLs, unless the host
         rests for longer than ``at_most_ms``: then nothing is taken. The gate is let go by a
-        ``Freed`` naming the host, or with the lease.
+        ``Freed`` naming the host, or with the lease. A ``target`` of the lease's job is not handed
+        out as long as the gate or the place in line is held; ``KNOWN`` answers that it became
+        known before, and nothing is taken.
         """
 
 
@@ -115,9 +142,8 @@ class FrontierReader(Protocol):
     async def domains(self, job: JobNumber, limit: int = 100) -> list[tuple[str, Counts]]:
         """Return the registered domains of a job, those with most pending URLs first."""
 
-    @property
-    def hosts_with_work(self) -> int:
-        """Hosts that have a URL to hand out, now or after their rest, or one in flight."""
+    async def hosts_with_work(self) -> int:
+        """Return how many hosts have a URL to hand out, now or after their rest, or in flight."""
 
     async def hosts(self, job: JobNumber) -> int:
         """Return how many hosts a job has met."""
@@ -141,6 +167,9 @@ class FrontierReader(Protocol):
         self, job: JobNumber, after: bytes = b"", limit: int = 500
     ) -> tuple[list[bytes], bytes]:
         """Return what the page index keeps of a job's URLs, and where to go on; b"" at the end."""
+
+    async def tallies(self, job: JobNumber) -> dict[str, int]:
+        """Return the totals of a job: what the tallies of its acks add up to."""
 
     async def contents(self, job: JobNumber, digests: Sequence[bytes]) -> list[str | None]:
         """Return for each content hash the first URL of the job whose page had it."""

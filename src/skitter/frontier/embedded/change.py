@@ -13,7 +13,7 @@ from skitter.frontier.embedded.layout import FORMAT_VERSION, QueueRow, pack_row,
 from skitter.frontier.embedded.lines import LEAST_URGENT, URGENCY_BYTE, Line
 from skitter.frontier.embedded.registry import host_row
 from skitter.frontier.embedded.rocks import Rocks
-from skitter.types import PageClass
+from skitter.types import JobNumber, PageClass
 
 
 class Delta:
@@ -56,6 +56,8 @@ class Change:
         self.added: list[bytes] = []
         self.removed: list[bytes] = []
         """Keys that become known and unknown, where the seen-set is no rows."""
+        self.tallies: dict[JobNumber, dict[str, int]] = {}
+        """The totals of jobs as they are after this step."""
         self.uses_sequence = False
         self.earliest_due_ms: int | None = None
 

@@ -84,7 +84,7 @@ class Control:
         core = self._core
         now_ms = core.now_ms()
         for held in [h for h in core.leases.by_id.values() if h.queue.job == job]:
-            core.leases.end(held)
+            core.end_lease(held)
             for host in held.gates:
                 core.let_go(host, now_ms)
         for queue in core.registry.of_job(job):

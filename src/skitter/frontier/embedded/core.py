@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable
 
+import msgspec
+
 from skitter.clock import Clock
 from skitter.frontier.embedded.agenda import Agenda, Host, Queue
 from skitter.frontier.embedded.change import Change
@@ -20,8 +22,14 @@ from skitter.frontier.embedded.places import Places
 from skitter.frontier.embedded.registry import Registry
 from skitter.frontier.embedded.rocks import Rocks
 from skitter.frontier.embedded.seen.base import SeenSet
+from skitter.frontier.model import Tally
+from skitter.types import Fingerprint, JobNumber
 
 SEQUENCE = b"sequence"
+TALLY = b"tally:"
+
+_encode_tally = msgspec.msgpack.Encoder().encode
+_decode_tally = msgspec.msgpack.Decoder(dict[str, int]).decode
 
 
 class Core:
@@ -41,6 +49,14 @@ class Core:
         self.due_floor = b""
         """No scheduled URL has a key below this one; spares the walk over what was taken."""
         self.sequence = int.from_bytes(rocks.get(SEQUENCE) or b"")
+        self.version = 1
+        """Grows when jobs or news change."""
+        self.targets: dict[tuple[JobNumber, Fingerprint], int] = {}
+        """URLs that a redirect leads to right now, with the lease it is followed under."""
+        self.tallies: dict[JobNumber, dict[str, int]] = {
+            JobNumber(int(key[len(TALLY) :])): _decode_tally(value)
+            for key, value in rocks.scan_meta(TALLY)
+        }
 
     def change(self) -> Change:
         """Begin a step."""
@@ -53,6 +69,7 @@ class Core:
         self.seen.seal(change)
         touched = change.commit()
         self.seen.follow(change)
+        self.tallies.update(change.tallies)
         if change.earliest_due_ms is not None:
             due_ms = change.earliest_due_ms
             self.next_due_ms = due_ms if self.next_due_ms is None else min(self.next_due_ms, due_ms)
@@ -100,6 +117,15 @@ class Core:
         change.delta(queue).scheduled += 1
         change.earliest_due_ms = min(change.earliest_due_ms or at_ms, at_ms)
 
+    def plan_tally(self, change: Change, job: JobNumber, tallies: Iterable[Tally]) -> None:
+        """Plan what visits add to the totals of their job."""
+        kept = dict(self.tallies.get(job, {}))
+        for tally in tallies:
+            for name, n in tally:
+                kept[name] = kept.get(name, 0) + n
+        change.put_meta(TALLY + str(job).encode(), _encode_tally(kept))
+        change.tallies[job] = kept
+
     def let_go(self, host: Host, now_ms: int) -> None:
         """Count one request of a host as answered; its next one waits for its delay."""
         if host.per_host == 1:
@@ -110,6 +136,18 @@ class Core:
             if held is not None:
                 self.take_gate(held, host, now_ms)
         self.agenda.enlist(host, now_ms)
+
+    def end_lease(self, held: Held) -> None:
+        """Remove a lease and what it kept from others; its gates are let go by the caller."""
+        self.leases.end(held)
+        for host in list(held.targets):
+            self.release_target(held, host)
+
+    def release_target(self, held: Held, host: Host) -> None:
+        """Let the URL be handed out that a redirect led to on this host."""
+        target = held.targets.pop(host, None)
+        if target is not None:
+            del self.targets[held.queue.job, target]
 
     def take_gate(self, held: Held, host: Host, now_ms: int) -> None:
         """Hold a host in flight for a redirect, from its next-allowed time on."""

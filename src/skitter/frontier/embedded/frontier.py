@@ -13,6 +13,7 @@ from skitter.errors import DataDirError, Fenced, SkitterError
 from skitter.frontier.base import OWNER_TTL_MS
 from skitter.frontier.embedded.control import Control
 from skitter.frontier.embedded.core import Core
+from skitter.frontier.embedded.gates import Gates
 from skitter.frontier.embedded.handout import Handout
 from skitter.frontier.embedded.intake import Intake
 from skitter.frontier.embedded.layout import FORMAT_VERSION, u32
@@ -72,7 +73,8 @@ class EmbeddedFrontier:
         self._rocks = rocks
         self._core = core = Core(rocks, seen, self._clock, epoch)
         self._intake = Intake(core)
-        self._handout = Handout(core)
+        self._gates = Gates(core)
+        self._handout = Handout(core, self._gates)
         self._control = Control(core)
         self._reading = Reading(core)
         core.registry.load(rocks, self._clock.now_ms())
@@ -89,8 +91,12 @@ class EmbeddedFrontier:
             rocks.close()
 
     @property
-    def hosts_with_work(self) -> int:
-        """Hosts that have a URL to hand out, now or after their rest, or one in flight."""
+    def trouble(self) -> str:
+        """Nothing: a disk that cannot be written is an error here, not a reason to wait."""
+        return ""
+
+    async def hosts_with_work(self) -> int:
+        """Return how many hosts have a URL to hand out, now or after their rest, or in flight."""
         busy = {held.queue.host for held in self._core.leases.by_id.values()}
         agenda = self._core.agenda
         return agenda.with_work + sum(not agenda.lists(host) for host in busy)
@@ -103,6 +109,9 @@ class EmbeddedFrontier:
         fence = self._core.leases.fence
         expires_at = self._clock.boot() + ttl_ms / 1000
         return [Grant(slot, fence, expires_at) for slot in slots]
+
+    async def disown(self, grants: Iterable[Grant]) -> None:
+        """Change nothing: there is no other owner who could take the slots."""
 
     async def offer(self, links: Sequence[Link]) -> Receipt:
         """Queue the links that are new to their job."""
@@ -126,11 +135,17 @@ class EmbeddedFrontier:
         return self._handout.claim(k, lease_ms, freed)
 
     async def ack(
-        self, acks: Sequence[Ack], *, marks: Mapping[str, bytes] | None = None
+        self,
+        acks: Sequence[Ack],
+        *,
+        marks: Mapping[str, bytes] | None = None,
+        news: Mapping[str, bytes] | None = None,
     ) -> Receipt:
-        """End leases and queue what their pages linked to."""
+        """End leases and queue what their pages linked to, in one step with marks and news."""
         self._handout.reap()
-        receipt = self._intake.ack(acks, marks or {})
+        receipt = self._intake.ack(acks, {**(marks or {}), **(news or {})})
+        if news:
+            self._core.version += 1
         await self._sync()
         return receipt
 
@@ -141,19 +156,27 @@ class EmbeddedFrontier:
         book = self._core.leases
         return [lease.id for lease in leases if not book.renew(lease.id, expires_at)]
 
-    async def enter(self, lease: Lease, host: HostKey, at_most_ms: int | None = None) -> int:
+    async def enter(
+        self,
+        lease: Lease,
+        host: HostKey,
+        at_most_ms: int | None = None,
+        target: Fingerprint | None = None,
+    ) -> int:
         """Take another host's gate under a lease."""
-        return self._handout.enter(lease, host, at_most_ms)
+        return self._gates.enter(lease, host, at_most_ms, target)
 
     async def put_job(self, entry: JobEntry) -> JobNumber:
         """Create or update a job."""
         number = self._control.put_job(entry)
+        self._core.version += 1
         await self._sync()
         return number
 
     async def set_job_state(self, job: JobNumber, state: JobState) -> None:
         """Run, pause or cancel a job."""
         self._control.set_state(job, state)
+        self._core.version += 1
         await self._sync()
 
     async def clear(self, job: JobNumber, page_class: PageClass) -> int:
@@ -221,6 +244,10 @@ class EmbeddedFrontier:
     ) -> tuple[list[bytes], bytes]:
         """Return a stretch of the page index."""
         return self._reading.notes(job, after, limit)
+
+    async def tallies(self, job: JobNumber) -> dict[str, int]:
+        """Return the totals of a job."""
+        return dict(self._core.tallies.get(job, {}))
 
     async def contents(self, job: JobNumber, digests: Sequence[bytes]) -> list[str | None]:
         """Return the first URLs with those contents."""

@@ -6,10 +6,14 @@ from functools import partial
 from skitter.frontier.embedded.agenda import Host, Queue
 from skitter.frontier.embedded.change import Change
 from skitter.frontier.embedded.core import Core
+from skitter.frontier.embedded.gates import GATE_POLL_MS, Gates
 from skitter.frontier.embedded.layout import (
     DROPPED,
     QUEUED,
+    SCHEDULED,
+    Record,
     due_parts,
+    rank_of,
     seen_key,
     u32,
     unpack_record,
@@ -17,11 +21,9 @@ from skitter.frontier.embedded.layout import (
 from skitter.frontier.embedded.leases import Held
 from skitter.frontier.embedded.lines import RANK_MASK, Entry
 from skitter.frontier.model import SCORED_RANKS, Claim, Freed, JobState, Lease
-from skitter.types import HostKey
 
 DUE_BATCH = 256
-GATE_POLL_MS = 20
-LOST_WAIT_MS = 1000
+TARGET_WAIT_MS = 1000
 MAX_HELD_BACK = 8
 HOLD_RANKS = 200
 HOLD_MS = 2000
@@ -31,8 +33,9 @@ HOLD_MS = 2000
 class Handout:
     """Claims, freed hosts, lease expiry and due times."""
 
-    def __init__(self, core: Core) -> None:
+    def __init__(self, core: Core, gates: Gates) -> None:
         self._core = core
+        self._gates = gates
         self._read = partial(core.rocks.scan, "q")
 
     def claim(self, k: int, lease_ms: int, freed: Sequence[Freed]) -> Claim:
@@ -40,7 +43,7 @@ class Handout:
         core = self._core
         now_ms = core.now_ms()
         if freed:
-            self._let_go(freed, now_ms)
+            self._gates.let_go(freed, now_ms)
         self.reap()
         self._wake_due(now_ms)
         expires_at = core.clock.boot() + lease_ms / 1000
@@ -59,8 +62,9 @@ class Handout:
         for host in held_back:
             core.agenda.enlist(host, now_ms)
         if leases:
-            return Claim(tuple(leases), None)
-        return Claim((), now_ms + GATE_POLL_MS if held_back else self._next_ready_ms(now_ms))
+            return Claim(tuple(leases), None, core.version)
+        next_ready_ms = now_ms + GATE_POLL_MS if held_back else self._next_ready_ms(now_ms)
+        return Claim((), next_ready_ms, core.version)
 
     def _holds_back(self, host: Host, now_ms: int) -> bool:
         """Tell whether a host lets a busy one go first whose next URL scores much better."""
@@ -86,6 +90,9 @@ class Handout:
             core.agenda.enlist(host, now_ms)
             return None
         record = unpack_record(entry[1])
+        if (queue.job, record.fp) in core.targets:
+            self._put_off(queue, entry[0], record, now_ms)
+            return None
         lease = core.leases.grant(queue, entry[0], record, expires_at)
         host.in_flight += 1
         host.next_at_ms = now_ms + host.delay_ms
@@ -99,6 +106,17 @@ class Handout:
         core.agenda.enlist(host, now_ms)
         return lease
 
+    def _put_off(self, queue: Queue, key: bytes, record: Record, now_ms: int) -> None:
+        """Let a URL wait a little that a redirect is leading to right now."""
+        core = self._core
+        change = core.change()
+        change.delete("q", key)
+        core.schedule(change, queue, record, rank_of(key), now_ms + TARGET_WAIT_MS)
+        core.seen.move(change, seen_key(queue.id, record.fp), SCHEDULED)
+        for counts in queue.counts:
+            counts.queued -= 1
+        core.commit(change)
+
     def _pop(self, queue: Queue) -> Entry | None:
         line = queue.next_line()
         return line.pop(self._read, self._core.leases.by_key) if line else None
@@ -110,59 +128,6 @@ class Handout:
         if expiry is not None:
             times.append(now_ms + max(0, round((expiry - core.clock.boot()) * 1000)))
         return min((time for time in times if time is not None), default=None)
-
-    def _let_go(self, freed: Sequence[Freed], now_ms: int) -> None:
-        """Let hosts be asked again; a back-off is stored at once, before its page is acked."""
-        core = self._core
-        change = core.change()
-        for item in freed:
-            host = core.registry.hosts.get(item.host)
-            if host is not None:
-                self._free(item, host, now_ms)
-                core.save_gate(change, host)
-        if change.saves_hosts:
-            core.commit(change)
-
-    def _free(self, item: Freed, host: Host, now_ms: int) -> None:
-        core = self._core
-        if item.delay_ms is not None:
-            host.delay_ms = item.delay_ms
-        host.next_at_ms = max(host.next_at_ms, item.not_before_ms)
-        held = core.leases.by_id.get(item.lease_id)
-        if held is not None and host in held.gates:
-            held.gates.remove(host)
-            core.let_go(host, now_ms)
-        else:
-            core.agenda.enlist(host, now_ms)
-
-    def enter(self, lease: Lease, name: HostKey, at_most_ms: int | None) -> int:
-        """Take another host's gate under a lease; 0, or how long to wait."""
-        core = self._core
-        held = core.leases.by_id.get(lease.id)
-        if held is None:
-            # Whoever lost the lease has no right to ask; its ack will be stale.
-            return LOST_WAIT_MS
-        now_ms = core.now_ms()
-        host = core.registry.host(name, core.registry.jobs[held.queue.job])
-        if host not in held.enters_at or host not in held.gates:
-            rest_ms = host.next_at_ms - now_ms
-            if at_most_ms is not None and rest_ms > at_most_ms:
-                return rest_ms
-            if host.in_flight >= host.per_host:
-                if lease.id not in host.waiters:
-                    host.waiters.append(lease.id)
-                return max(GATE_POLL_MS, rest_ms)
-            if lease.id in host.waiters:
-                host.waiters.remove(lease.id)
-            core.take_gate(held, host, now_ms)
-            core.agenda.enlist(host, now_ms)
-        wait_ms = held.enters_at[host] - now_ms
-        if wait_ms < 0:
-            # It comes late for its turn: the next request keeps its distance from this one.
-            held.enters_at[host] = now_ms
-            host.next_at_ms = max(host.next_at_ms, now_ms + host.delay_ms)
-            core.agenda.enlist(host, now_ms)
-        return max(0, wait_ms)
 
     def reap(self) -> None:
         """Return URLs whose lease is over to their place, counting the loss."""
@@ -184,7 +149,7 @@ class Handout:
 
     def _take_back(self, held: Held) -> None:
         core = self._core
-        core.leases.end(held)
+        core.end_lease(held)
         line = core.registry.line(held.queue, held.record.page_class)
         line.insert(held.key, held.record.pack())
         now_ms = core.now_ms()

@@ -19,7 +19,17 @@ from skitter.frontier.embedded.layout import (
 )
 from skitter.frontier.embedded.leases import Held, same_lease
 from skitter.frontier.embedded.registry import Registry
-from skitter.frontier.model import SCORED_RANKS, Ack, Hop, JobState, Link, Overflow, Receipt, Result
+from skitter.frontier.model import (
+    SCORED_RANKS,
+    Ack,
+    Hop,
+    JobState,
+    Link,
+    Overflow,
+    Receipt,
+    Result,
+    Tally,
+)
 from skitter.types import JobNumber, PageClass
 
 MARK = b"mark:"
@@ -58,6 +68,7 @@ class Intake:
         self._plan_digests(change, live)
         links = [link for ack, _ in live for link in ack.links]
         new, overflow = self._plan_links(change, links)
+        self._plan_tallies(change, live)
         for name, value in marks.items():
             change.put_meta(MARK + name.encode(), value)
         for host in self._hosts_let_go(live):
@@ -115,6 +126,14 @@ class Intake:
         for (key, url), holder in zip(first.items(), known, strict=True):
             if holder is None:
                 change.put("content", key, url.encode())
+
+    def _plan_tallies(self, change: Change, live: Iterable[tuple[Ack, Held]]) -> None:
+        by_job: dict[JobNumber, list[Tally]] = {}
+        for ack, held in live:
+            if ack.tally:
+                by_job.setdefault(held.queue.job, []).append(ack.tally)
+        for job, tallies in by_job.items():
+            self._core.plan_tally(change, job, tallies)
 
     def _plan_hops(self, change: Change, live: Iterable[tuple[Ack, Held]]) -> None:
         registry = self._core.registry
@@ -187,7 +206,7 @@ class Intake:
         core = self._core
         now_ms = core.now_ms()
         for ack, held in live:
-            core.leases.end(held)
+            core.end_lease(held)
             if ack.result is Result.DEFER and ack.at_ms is None:
                 line = core.registry.line(held.queue, held.record.page_class)
                 line.insert(held.key, held.record.pack())

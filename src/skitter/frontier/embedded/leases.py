@@ -5,6 +5,7 @@ from heapq import heapify, heappop, heappush
 from skitter.frontier.embedded.agenda import Host, Queue
 from skitter.frontier.embedded.layout import Record, rank_of
 from skitter.frontier.model import Lease
+from skitter.types import Fingerprint
 
 SPARE_ENTRIES = 1000
 
@@ -12,7 +13,7 @@ SPARE_ENTRIES = 1000
 class Held:
     """One lease as the frontier sees it."""
 
-    __slots__ = ("enters_at", "expires_at", "gates", "key", "lease", "queue", "record")
+    __slots__ = ("enters_at", "expires_at", "gates", "key", "lease", "queue", "record", "targets")
 
     def __init__(self, lease: Lease, queue: Queue, key: bytes, record: Record) -> None:
         self.lease = lease
@@ -24,6 +25,8 @@ class Held:
         """Hosts held in flight under this lease: its own, and those of redirect hops."""
         self.enters_at: dict[Host, int] = {}
         """When a hop's host may be asked."""
+        self.targets: dict[Host, Fingerprint] = {}
+        """The URLs that the hops lead to."""
 
 
 class LeaseBook:

@@ -1,0 +1,105 @@
+"""The gates of hosts: let go when a response arrives, taken by a redirect on its way there."""
+
+from collections.abc import Sequence
+
+from skitter.frontier.base import KNOWN
+from skitter.frontier.embedded.agenda import Host
+from skitter.frontier.embedded.core import Core
+from skitter.frontier.embedded.layout import seen_key
+from skitter.frontier.embedded.leases import Held
+from skitter.frontier.model import Freed, Lease
+from skitter.types import Fingerprint, HostKey
+
+GATE_POLL_MS = 20
+LOST_WAIT_MS = 1000
+
+
+class Gates:
+    """Who may ask which host now."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+
+    def let_go(self, freed: Sequence[Freed], now_ms: int) -> None:
+        """Let hosts be asked again; a back-off is stored at once, before its page is acked."""
+        core = self._core
+        change = core.change()
+        for item in freed:
+            host = core.registry.hosts.get(item.host)
+            if host is not None:
+                self._free(item, host, now_ms)
+                core.save_gate(change, host)
+        if change.saves_hosts:
+            core.commit(change)
+
+    def _free(self, item: Freed, host: Host, now_ms: int) -> None:
+        core = self._core
+        if item.delay_ms is not None:
+            host.delay_ms = item.delay_ms
+        host.next_at_ms = max(host.next_at_ms, item.not_before_ms)
+        held = core.leases.by_id.get(item.lease_id)
+        if held is not None and host in held.gates:
+            held.gates.remove(host)
+            core.release_target(held, host)
+            core.let_go(host, now_ms)
+        else:
+            core.agenda.enlist(host, now_ms)
+
+    def enter(
+        self, lease: Lease, name: HostKey, at_most_ms: int | None, target: Fingerprint | None
+    ) -> int:
+        """Take another host's gate under a lease; 0, how long to wait, or ``KNOWN``."""
+        core = self._core
+        held = core.leases.by_id.get(lease.id)
+        if held is None:
+            # Whoever lost the lease has no right to ask; its ack will be stale.
+            return LOST_WAIT_MS
+        now_ms = core.now_ms()
+        host = core.registry.host(name, core.registry.jobs[held.queue.job])
+        if host not in held.enters_at or host not in held.gates:
+            wait_ms = self._take(held, host, at_most_ms, target)
+            if wait_ms:
+                return wait_ms
+        wait_ms = held.enters_at[host] - now_ms
+        if wait_ms < 0:
+            # It comes late for its turn: the next request keeps its distance from this one.
+            held.enters_at[host] = now_ms
+            host.next_at_ms = max(host.next_at_ms, now_ms + host.delay_ms)
+            core.agenda.enlist(host, now_ms)
+        return max(0, wait_ms)
+
+    def _take(
+        self, held: Held, host: Host, at_most_ms: int | None, target: Fingerprint | None
+    ) -> int:
+        """Take a gate, or a place in line for it; answers 0 when the gate is taken."""
+        core = self._core
+        now_ms = core.now_ms()
+        rest_ms = host.next_at_ms - now_ms
+        if at_most_ms is not None and rest_ms > at_most_ms:
+            return rest_ms
+        if target is not None and not self._reserve(held, host, target):
+            return KNOWN
+        lease_id = held.lease.id
+        if host.in_flight >= host.per_host:
+            if lease_id not in host.waiters:
+                host.waiters.append(lease_id)
+            return max(GATE_POLL_MS, rest_ms)
+        if lease_id in host.waiters:
+            host.waiters.remove(lease_id)
+        core.take_gate(held, host, now_ms)
+        core.agenda.enlist(host, now_ms)
+        return 0
+
+    def _reserve(self, held: Held, host: Host, target: Fingerprint) -> bool:
+        """Keep a URL from being handed out; False when it is known or reserved already."""
+        core = self._core
+        job = held.queue.job
+        holder = core.targets.get((job, target))
+        if holder is not None:
+            return holder == held.lease.id
+        queue = core.registry.queues.get((job, host.name))
+        if queue is not None and core.seen.known([seen_key(queue.id, target)])[0]:
+            return False
+        core.targets[job, target] = held.lease.id
+        held.targets[host] = target
+        return True
