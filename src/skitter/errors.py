@@ -22,6 +22,7 @@ SkitterError
 │   └─ TooManyRedirects
 ├─ FrontierError
 │   ├─ Fenced
+│   ├─ LeaseLost
 │   ├─ DataDirError
 │   └─ StoreUnavailable
 └─ SinkError
@@ -161,6 +162,10 @@ class FrontierError(SkitterError):
 
 class Fenced(FrontierError):
     """The caller's slot now has another owner; nothing was changed."""
+
+
+class LeaseLost(FrontierError):
+    """The right to fetch a URL has ended; whoever holds it now fetches it."""
 
 
 class DataDirError(FrontierError):

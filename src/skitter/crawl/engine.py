@@ -6,17 +6,16 @@ nothing queued or scheduled.
 
 import asyncio
 from collections import deque
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
 
-from skitter.crawl.commit import Committer
-from skitter.crawl.equipment import Equipment
+from skitter.crawl.desk import Desk
 from skitter.crawl.load import next_limit, read_load
 from skitter.crawl.trip import Visit
-from skitter.crawl.visit import Visitor
-from skitter.frontier.model import LEASE_MS, Freed, Grant, Lease, Result
+from skitter.crawl.works import EngineOptions, Works
+from skitter.errors import Fenced, LeaseLost
+from skitter.frontier.model import LEASE_MS, Ack, Claim, Counts, Lease, Result
 from skitter.observability.stats import CrawlStats
-from skitter.types import Role
+from skitter.types import JobNumber, Role
 
 RENEW_S = LEASE_MS / 1000 / 3
 LOAD_S = 1.0
@@ -24,68 +23,44 @@ SETTLED = 16
 """A best-first crawl has one page under way for this many it has seen, and at least two."""
 IDLE_S = 1.0
 """How long a claim that brought nothing waits at most before the next look."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EngineOptions:
-    """Bounds of one run."""
-
-    concurrency: int = 64
-    pages: int | None = None
-    """Visits after which the run ends."""
-    time_s: float | None = None
-    """Seconds after which the run ends."""
-    bytes: int | None = None
-    """Bytes of pages after which the run ends, counted over all runs of the job."""
-    ahead: bool = True
-    """Claim more than the workers can begin at once; only without a delay between requests."""
-    best_first: bool = False
-    """Let what is under way not outrun what is known: the best link may be on a page to come."""
-    patience_s: float = 180.0
-    """When nothing can be fetched for longer than this, the run ends and leaves the rest queued."""
-    drain_s: float = 4.0
-    """How long a stopped run lets requests finish."""
+UNUSABLE_MS = 5_000
+"""How long a URL that this process cannot work on is left to others."""
 
 
 class Engine:
-    """Runs the visits of one job."""
+    """Runs visits: those of one job until it is finished, or those of every job without end."""
 
     def __init__(
-        self,
-        equipment: Equipment,
-        committer: Committer,
-        *,
-        stats: CrawlStats,
-        options: EngineOptions,
+        self, works: Works, job: JobNumber | None, *, stats: CrawlStats, options: EngineOptions
     ) -> None:
-        self._frontier = equipment.frontier
-        self._reader = equipment.reader
-        self._job = equipment.number
-        self._clock = equipment.clock
-        self._lease_ms = equipment.lease_ms
-        self._committer = committer
+        self._frontier = works.frontier
+        self._reader = works.reader
+        self._clock = works.clock
+        self._desks = works.desks
+        self._holdings = works.holdings
+        self._rights = works.rights
+        self._job = job
         self._stats = stats
         self._options = options
         self._limit = options.concurrency
         self._leases: deque[Lease] = deque()
         self._live: dict[int, Lease] = {}
-        self._freed: list[Freed] = []
+        self._visiting: dict[int, asyncio.Task[None]] = {}
+        self._aborted: set[int] = set()
+        self._freed = works.freed
+        works.freed.on_new = self.offered
         self._idle: deque[asyncio.Future[None]] = deque()
         self._claim_now = asyncio.Event()
         self._active = 0
+        self._empty_answers = 0
+        self._version: int | None = None
         self._ended_pages = stats.pages
         self._ended_bytes = stats.bytes
+        self._others_pages = 0
         self._stopping = asyncio.Event()
         self.stopped_by = ""
         self.seeding = True
         """Set to False by the seeder when every seed was offered."""
-        committer.on_commit = self._committed
-        committer.on_lost = self._lost
-
-    def free(self, item: Freed) -> None:
-        """Take note that a host may be asked again."""
-        self._freed.append(item)
-        self._claim_now.set()
 
     def seeded(self) -> None:
         """Take note that every seed was offered."""
@@ -103,51 +78,114 @@ class Engine:
         self._stopping.set()
         self._claim_now.set()
 
-    async def run(self, visitor: Visitor, grants: Sequence[Grant]) -> None:
+    def busy_slots(self) -> Collection[int]:
+        """Return the slots in which leases are worked on."""
+        return {lease.slot for lease in self._live.values()}
+
+    def others_have(self, pages: int, leased: int) -> None:
+        """Take note of how far the job is over all members: pages ended, URLs leased."""
+        mine = self._ended_pages + len(self._live)
+        self._others_pages = max(0, pages + leased - mine)
+
+    def abort(self, slots: Collection[int]) -> None:
+        """Give up everything in slots that passed to others: they bring those pages."""
+        lost = [lease for lease in self._live.values() if lease.slot in slots]
+        for lease in lost:
+            self._drop(lease)
+        self._leases = deque(lease for lease in self._leases if lease.slot not in slots)
+
+    def _drop(self, lease: Lease) -> None:
+        task = self._visiting.get(lease.id)
+        if task is not None:
+            self._aborted.add(lease.id)
+            task.cancel()
+        if self._rights is not None:
+            self._rights.end(lease)
+
+    async def run(self) -> None:
         """Crawl until finished, stopped or out of patience; what was visited is then safe."""
         self._mind_bytes()
         try:
             async with asyncio.TaskGroup() as helpers:
-                workers = [
-                    helpers.create_task(self._worker(visitor))
-                    for _ in range(self._options.concurrency)
+                self._helpers = helpers
+                self._background: list[asyncio.Task[None]] = [
+                    helpers.create_task(work)
+                    for work in (self._renew(), self._follow_load(), self._keep_time())
                 ]
-                background = [
-                    helpers.create_task(self._committer.run()),
-                    helpers.create_task(self._renew()),
-                    helpers.create_task(self._follow_load()),
-                    helpers.create_task(self._keep_time()),
+                for desk in self._desks.open.values():
+                    self._attend(desk)
+                self._background += [
+                    helpers.create_task(self._worker()) for _ in range(self._options.concurrency)
                 ]
-                await self._claim_loop(grants)
+                await self._claim_loop()
                 await self._drain()
-                for task in (*workers, *background):
+                for task in self._background:
                     task.cancel()
         except* asyncio.CancelledError:
             pass
         finally:
-            await self._committer.wind_up()
+            await self._desks.wind_up()
         try:
-            await self._committer.flush()
+            await self._desks.flush()
         finally:
-            await self._committer.wind_up()
-        # A back-off learned while draining must hold in the next run too.
-        freed, self._freed = self._freed, []
-        await self._frontier.claim(grants, 0, freed=freed)
+            await self._desks.wind_up()
+        await self._leave()
 
-    async def _claim_loop(self, grants: Sequence[Grant]) -> None:
+    def _attend(self, desk: Desk) -> None:
+        """Let a desk's visits become safe while the run lasts."""
+        desk.committer.on_commit = self._committed
+        desk.committer.on_lost = self._lost
+        self._background.append(self._helpers.create_task(desk.committer.run()))
+
+    async def _claim_loop(self) -> None:
         while not self._stopping.is_set():
             wanted = self._wanted()
             if self._stopping.is_set():
                 return
-            freed, self._freed = self._freed, []
-            claim = await self._frontier.claim(grants, wanted, lease_ms=self._lease_ms, freed=freed)
-            for lease in claim.leases:
-                self._live[lease.id] = lease
-            self._leases.extend(claim.leases)
-            self._wake_workers()
-            if len(claim.leases) < wanted and await self._is_over(claim.next_ready_ms):
+            claim = await self._claim(wanted)
+            if len(claim.leases) < wanted and await self._is_over(claim):
                 return
             await self._rest(claim.next_ready_ms, got_all=len(claim.leases) == wanted)
+
+    async def _claim(self, wanted: int) -> Claim:
+        """Claim and begin; hosts that were freed are named again when the claim was refused."""
+        freed = self._freed.take()
+        asked_at = self._clock.boot()
+        try:
+            claim = await self._frontier.claim(
+                self._holdings.grants, wanted, lease_ms=self._options.lease_ms, freed=freed
+            )
+        except Fenced:
+            self._freed.put_back(freed)
+            await self._holdings.refresh()
+            return Claim((), self._clock.now_ms())
+        if claim.version != self._version:
+            if self._version is not None:
+                await self._desks.take_up_news()
+            self._version = claim.version
+        if self._rights is not None:
+            self._rights.begin(claim.leases, asked_at)
+        await self._begin(claim.leases)
+        return claim
+
+    async def _begin(self, leases: Sequence[Lease]) -> None:
+        """Hand leases to the workers; a job's first one opens its desk."""
+        unusable: list[Lease] = []
+        for lease in leases:
+            if lease.job not in self._desks.open:
+                desk = await self._desks.of(lease.job)
+                if desk is None:
+                    unusable.append(lease)
+                    continue
+                self._attend(desk)
+            self._live[lease.id] = lease
+            self._leases.append(lease)
+        if unusable:
+            await self._give_back(unusable, self._clock.now_ms() + UNUSABLE_MS)
+        self._wake_workers()
+
+    async def _give_back(self, leases: Sequence[Lease], at_ms: int | None = None) -> None:
+        await self._frontier.ack([Ack(lease, Result.DEFER, at_ms) for lease in leases])
 
     def _wanted(self) -> int:
         """Return how many leases to claim: enough to keep the workers busy, and a few ahead."""
@@ -157,7 +195,8 @@ class Engine:
         if self._options.best_first:
             wanted = min(wanted, max(2, self._ended_pages // SETTLED) - len(self._live))
         if self._options.pages is not None:
-            left = self._options.pages - self._ended_pages - len(self._live)
+            ended = self._ended_pages + self._others_pages
+            left = self._options.pages - ended - len(self._live)
             if left <= 0 and not self._live:
                 self.stop("pages limit")
             wanted = min(wanted, left)
@@ -167,7 +206,7 @@ class Engine:
         """Wait until there is a reason to claim again."""
         self._claim_now.clear()
         if not got_all and not self._leases:
-            self._committer.hurry()
+            self._desks.hurry()
         timeout = IDLE_S
         if next_ready_ms is not None and not got_all:
             timeout = min(timeout, max(0.0, (next_ready_ms - self._clock.now_ms()) / 1000))
@@ -177,21 +216,40 @@ class Engine:
         except TimeoutError:
             pass
 
-    async def _is_over(self, next_ready_ms: int | None) -> bool:
+    async def _is_over(self, claim: Claim) -> bool:
         """Tell whether the run has ended, finished or out of patience."""
-        if self._live or self.seeding or self._committer.unsafe or self._freed:
+        if claim.leases or self._live or self.seeding or self._desks.unsafe or self._freed:
+            self._empty_answers = 0
             self._stats.waiting_until_ms = None
             return False
+        if self._job is None:
+            return self._is_idle()
         counts = await self._reader.counts(self._job)
-        if not counts.pending:
+        if not counts.pending and await self._is_finished(self._job, counts):
             self.stopped_by = "finished"
             return True
+        next_ready_ms = claim.next_ready_ms
         wait_ms = (next_ready_ms or 0) - self._clock.now_ms()
         self._stats.waiting_until_ms = next_ready_ms
+        if counts.leased or not counts.pending or not self._holdings.complete:
+            # Another member is at work on it, or may be.
+            return False
         if next_ready_ms is None or wait_ms > self._options.patience_s * 1000:
             self.stopped_by = "waiting"
             return True
         return False
+
+    async def _is_finished(self, job: JobNumber, counts: Counts) -> bool:
+        """Look a second time: counters of a shared store are not all read at one moment."""
+        return await self._reader.counts(job) == counts
+
+    def _is_idle(self) -> bool:
+        """Tell whether a member that serves every job has had nothing to do for long enough."""
+        self._empty_answers += 1
+        if self._options.idle_exit is None or self._empty_answers < self._options.idle_exit:
+            return False
+        self.stopped_by = "idle"
+        return True
 
     def _wake_workers(self) -> None:
         awake = min(len(self._leases), max(0, self._limit - self._active), len(self._idle))
@@ -200,7 +258,7 @@ class Engine:
             if not waiter.done():
                 waiter.set_result(None)
 
-    async def _worker(self, visitor: Visitor) -> None:
+    async def _worker(self) -> None:
         loop = asyncio.get_running_loop()
         while True:
             if not self._leases or self._active >= self._limit:
@@ -211,19 +269,42 @@ class Engine:
             lease = self._leases.popleft()
             if len(self._leases) * 8 < self._limit:
                 self._claim_now.set()
-            self._active += 1
-            try:
-                visit = await visitor.visit(lease)
-            finally:
-                self._active -= 1
-            await self._committer.add(visit)
-            if self._options.best_first:
-                self._committer.hurry()
+            await self._work(lease)
+
+    async def _work(self, lease: Lease) -> None:
+        desk = self._desks.open[lease.job]
+        task = asyncio.current_task()
+        assert task is not None
+        self._visiting[lease.id] = task
+        self._active += 1
+        try:
+            visit = await desk.visitor.visit(lease)
+        except LeaseLost:
+            self._forget(lease)
+            return
+        except asyncio.CancelledError:
+            if lease.id not in self._aborted:
+                raise
+            task.uncancel()
+            self._forget(lease)
+            return
+        finally:
+            self._active -= 1
+            del self._visiting[lease.id]
+        await desk.committer.add(visit)
+        if self._options.best_first:
+            desk.committer.hurry()
+
+    def _forget(self, lease: Lease) -> None:
+        """Let go of a lease that is not ours any more; its links are found by whoever has it."""
+        self._aborted.discard(lease.id)
+        self._live.pop(lease.id, None)
+        self._claim_now.set()
 
     def _committed(self, visits: list[Visit]) -> None:
         stats = self._stats
         for visit in visits:
-            self._live.pop(visit.lease.id, None)
+            self._end(visit.lease)
             record = visit.page
             if record is not None:
                 self._ended_pages += 1
@@ -241,6 +322,11 @@ class Engine:
         self._mind_bytes()
         self._claim_now.set()
 
+    def _end(self, lease: Lease) -> None:
+        self._live.pop(lease.id, None)
+        if self._rights is not None:
+            self._rights.end(lease)
+
     def _mind_bytes(self) -> None:
         """Stop when enough has come, in this run or before it."""
         if self._options.bytes is not None and self._ended_bytes >= self._options.bytes:
@@ -248,12 +334,21 @@ class Engine:
 
     def _lost(self, visits: list[Visit]) -> None:
         for visit in visits:
-            self._live.pop(visit.lease.id, None)
+            self._end(visit.lease)
+        self._claim_now.set()
 
     async def _renew(self) -> None:
+        lease_ms = self._options.lease_ms
         while True:
-            await asyncio.sleep(min(RENEW_S, self._lease_ms / 3000))
-            await self._frontier.renew(list(self._live.values()), self._lease_ms)
+            await asyncio.sleep(min(RENEW_S, lease_ms / 3000))
+            leases = list(self._live.values())
+            asked_at = self._clock.boot()
+            gone = set(await self._frontier.renew(leases, lease_ms))
+            if self._rights is not None:
+                self._rights.begin([x for x in leases if x.id not in gone], asked_at)
+            for lease in leases:
+                if lease.id in gone:
+                    self._drop(lease)
 
     async def _keep_time(self) -> None:
         """Stop when the time is up."""
@@ -275,9 +370,21 @@ class Engine:
 
     async def _drain(self) -> None:
         """Let requests in flight finish, then make everything safe; the rest stays queued."""
+        unbegun = list(self._leases)
         self._leases.clear()
+        if unbegun:
+            await self._give_back(unbegun)
+        for lease in unbegun:
+            self._end(lease)
         deadline = self._clock.boot() + self._options.drain_s
         while self._active and self._clock.boot() < deadline:
-            self._committer.hurry()
+            self._desks.hurry()
             await asyncio.sleep(0.02)
-        await self._committer.settle()
+        await self._desks.settle()
+
+    async def _leave(self) -> None:
+        """Give back what was broken off; a back-off learned while draining must hold as well."""
+        if self._live:
+            await self._give_back(list(self._live.values()))
+        if self._freed:
+            await self._frontier.claim(self._holdings.grants, 0, freed=self._freed.take())

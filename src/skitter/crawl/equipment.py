@@ -11,11 +11,11 @@ from skitter.crawl.hops import Reservations
 from skitter.crawl.judge import Judge
 from skitter.crawl.manners import Manners
 from skitter.crawl.relevance import Relevance
+from skitter.crawl.rights import Rights
 from skitter.crawl.sitemaps import SitemapFinder
 from skitter.crawl.traps.guard import TrapGuard
 from skitter.fetch.base import Fetcher
 from skitter.frontier.base import Frontier, FrontierControl, FrontierReader
-from skitter.frontier.model import LEASE_MS
 from skitter.job.spec import Job
 from skitter.types import JobNumber
 from skitter.url.normalise import Normaliser
@@ -48,7 +48,8 @@ class Equipment:
     """How a best-first crawl scores pages; None in any other order."""
     keeps_raw: bool = False
     """Whether exchanges are kept for an archive."""
-    lease_ms: int = LEASE_MS
+    rights: Rights | None = None
+    """Where others may take leases over: asked before every request."""
 
     def widen(self, urls: Iterable[str]) -> None:
         """Take the hosts of ``urls`` into the scope."""

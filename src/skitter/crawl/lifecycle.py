@@ -1,37 +1,48 @@
 """One crawl from its seeds to its summary: start, stop, and what a person watches meanwhile."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Protocol
 
-from skitter.crawl.commit import Committer
-from skitter.crawl.engine import Engine, EngineOptions
-from skitter.crawl.equipment import Equipment
+from skitter.crawl.desk import Desk
+from skitter.crawl.engine import Engine
 from skitter.crawl.explain import Explainer
 from skitter.crawl.seeding import Seeder
 from skitter.crawl.summary import Summary, Totals
-from skitter.crawl.visit import Visitor
+from skitter.crawl.works import EngineOptions, Works
 from skitter.errors import SkitterError
-from skitter.frontier.model import Grant
+from skitter.frontier.model import Counts
 from skitter.job.spec import Sitemaps
 from skitter.observability.stats import CrawlStats
-from skitter.url.partition import SLOTS
 
-MEMBER = "local"
 STATS_S = 0.25
+SHARED_STATS_S = 1.0
+"""How often the counts of a store are read that is not in this process."""
+
+
+class Helper(Protocol):
+    """Something that works beside the visits of a crawl: a record writer, an ownership."""
+
+    async def run(self) -> None:
+        """Work until cancelled."""
+
+    async def settle(self) -> None:
+        """Finish what has come in; called when the visits have ended."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parts:
     """What a crawl is made of."""
 
-    equipment: Equipment
-    committer: Committer
+    works: Works
+    desk: Desk
     seeder: Seeder
     explainer: Explainer
     totals: Totals
+    helpers: Sequence[Helper] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,19 +60,16 @@ class Crawl:
     def __init__(self, parts: Parts, options: EngineOptions, places: Places) -> None:
         self.stats = CrawlStats()
         self._parts = parts
-        self._job = parts.equipment.job
-        self._number = parts.equipment.number
-        self._reader = parts.equipment.reader
-        self._clock = parts.equipment.clock
+        self._with = parts.desk.equipment
+        self._job = self._with.job
+        self._number = self._with.number
+        self._reader = parts.works.reader
+        self._clock = parts.works.clock
         self._places = places
+        self._totals = parts.totals
         self._seeds: Iterator[str] | None = None
         parts.totals.show(self.stats)
-        self._engine = Engine(
-            parts.equipment,
-            parts.committer,
-            stats=self.stats,
-            options=options,
-        )
+        self.engine = Engine(parts.works, self._number, stats=self.stats, options=options)
         self._main: asyncio.Task[None] | None = None
 
     def feed(self, seeds: Iterator[str] | None) -> None:
@@ -70,11 +78,11 @@ class Crawl:
 
     def stop(self) -> None:
         """Begin to drain: requests in flight may finish."""
-        self._engine.stop("interrupted")
+        self.engine.stop("interrupted")
 
     def abort(self) -> None:
         """Stop at once; what is not safe yet is fetched again by the next run."""
-        self._engine.stop("interrupted")
+        self.engine.stop("interrupted")
         if self._main is not None:
             self._main.cancel()
 
@@ -85,7 +93,7 @@ class Crawl:
         try:
             await self._main
         except asyncio.CancelledError:
-            if not self._engine.stopped_by:
+            if not self.engine.stopped_by:
                 raise
         except BaseExceptionGroup as group:
             # The tasks of a crawl fail together; what made them fail is what a person wants.
@@ -94,55 +102,65 @@ class Crawl:
 
     async def _crawl(self) -> None:
         parts = self._parts
-        if not parts.totals.ok and not (await self._reader.counts(self._number)).pending:
+        if not self._totals.ok and not (await self._reader.counts(self._number)).pending:
             await parts.seeder.revive(self._job.entries)
         await parts.seeder.offer(self._job.entries)
-        grants = await self._own_everything()
-        visitor = Visitor(parts.equipment, self._engine.free)
-        parts.equipment.sitemaps.offered = self._engine.offered
+        await parts.works.holdings.refresh()
+        self._with.sitemaps.offered = self.engine.offered
         async with asyncio.TaskGroup() as group:
             extras = [
                 group.create_task(self._seed()),
                 group.create_task(self._watch()),
+                group.create_task(self._mind_trouble()),
+                *(group.create_task(helper.run()) for helper in parts.helpers),
             ]
-            await self._engine.run(visitor, grants)
+            await self.engine.run()
+            for helper in parts.helpers:
+                await helper.settle()
             for task in extras:
                 task.cancel()
         await self._store_links()
 
     async def _store_links(self) -> None:
         """Keep the counts of links up to the end of this run."""
-        equipment = self._parts.equipment
-        marks = equipment.finder.linked.take_mark(self._number, 0.0, force=True)
+        equipment = self._with
+        marks = equipment.finder.linked.take_mark(0.0, force=True)
         if marks:
             await equipment.frontier.ack([], marks=marks)
 
-    async def _own_everything(self) -> list[Grant]:
-        return (await self._parts.equipment.frontier.own(MEMBER, range(SLOTS)))[:1]
-
     async def _seed(self) -> None:
         if self._seeds is not None:
-            await self._parts.seeder.stream(self._seeds, self._engine.offered)
-        self._engine.seeded()
+            await self._parts.seeder.stream(self._seeds, self.engine.offered)
+        self.engine.seeded()
 
     async def _watch(self) -> None:
         """Keep the counts a person watches fresh."""
+        shared = self._parts.works.rights is not None
         while True:
-            await self._show()
+            counts = await self._show()
+            self.engine.others_have(self._totals.pages, counts.leased)
+            await asyncio.sleep(SHARED_STATS_S if shared else STATS_S)
+
+    async def _mind_trouble(self) -> None:
+        """Tell the person who watches why everything waits, while it does."""
+        while True:
+            self.stats.note = self._parts.works.frontier.trouble
             await asyncio.sleep(STATS_S)
 
-    async def _show(self) -> None:
+    async def _show(self) -> Counts:
         counts = await self._reader.counts(self._number)
-        self._parts.totals.show(self.stats)
+        self._totals = Totals.of(await self._reader.tallies(self._number))
+        self._totals.show(self.stats)
         self.stats.queued = counts.pending
         self.stats.dropped = counts.dropped
         self.stats.hosts = await self._reader.hosts_with_work()
+        return counts
 
     async def _summary(self, seconds: float) -> Summary:
         await self._show()
-        totals, stats = self._parts.totals, self.stats
-        guard = self._parts.equipment.guard
-        waits = stats.waiting_until_ms if self._engine.stopped_by == "waiting" else None
+        totals, stats = self._totals, self.stats
+        guard = self._with.guard
+        waits = stats.waiting_until_ms if self.engine.stopped_by == "waiting" else None
         return Summary(
             pages=totals.pages,
             ok=totals.ok,
@@ -152,7 +170,7 @@ class Crawl:
             queued=stats.queued,
             seconds=round(seconds, 3),
             dropped=stats.dropped,
-            stopped_by=self._engine.stopped_by or "finished",
+            stopped_by=self.engine.stopped_by or "finished",
             out=self._places.out,
             data=self._places.data,
             hosts=await self._reader.hosts(self._number),
@@ -161,7 +179,7 @@ class Crawl:
             waiting_until=_rfc3339(waits) if waits is not None else None,
             run_pages=stats.run_pages,
             trouble=await self._trouble(),
-            cut={code.value: n for code, n in self._parts.equipment.finder.cut.items()},
+            cut={code.value: n for code, n in self._with.finder.cut.items()},
             sitemaps=totals.sitemaps,
             sitemap_urls=totals.sitemap_urls,
             sitemap_faults=totals.sitemap_faults,
@@ -172,7 +190,7 @@ class Crawl:
 
     async def _trouble(self) -> str | None:
         """Return why the first entry brought nothing, when the whole job brought nothing."""
-        if self._parts.totals.ok or not self._job.entries:
+        if self._totals.ok or not self._job.entries:
             return None
         found = await self._parts.explainer.explain(self._job.entries[0])
         return str(found["why"])

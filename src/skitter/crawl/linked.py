@@ -57,6 +57,8 @@ class Linked:
         self._origins: list[str] = []
         self._numbers: dict[str, int] = {}
         self._stored_at: float | None = None
+        self.mark_name = ""
+        """Under which the table of this process is stored."""
 
     def key(self, url: str, fp: Fingerprint | None) -> int | None:
         """Return what stands for a target; without a fingerprint its host alone is counted.
@@ -103,14 +105,14 @@ class Linked:
         ]
         return LinkedTable(_VERSION, pages, dict(hosts.most_common(KEPT)))
 
-    def take_mark(self, job: JobNumber, now_s: float, *, force: bool = False) -> dict[str, bytes]:
+    def take_mark(self, now_s: float, *, force: bool = False) -> dict[str, bytes]:
         """Return what is to be stored with the next ack: nothing, or the table now and then."""
         if self._stored_at is None:
             self._stored_at = now_s
         if not self._counts or (not force and now_s - self._stored_at < STORE_EVERY_S):
             return {}
         self._stored_at = now_s
-        return {linked_mark(job): msgspec.msgpack.encode(self.table())}
+        return {self.mark_name: msgspec.msgpack.encode(self.table())}
 
     def restore(self, stored: bytes | None) -> None:
         """Go on counting from what an earlier run stored."""
@@ -122,9 +124,20 @@ class Linked:
             self._hosts[page.origin] = max(0, self._hosts[page.origin] - page.links)
 
 
-def linked_mark(job: JobNumber) -> str:
-    """Return the name under which a job's table is stored."""
-    return f"linked:{job}"
+def linked_mark(job: JobNumber, member: str = "") -> str:
+    """Return the name under which a job's table is stored, by each member its own."""
+    return f"linked:{job}:{member}"
+
+
+def merged(tables: Iterable[LinkedTable]) -> LinkedTable:
+    """Return the tables of several members as one, most linked first."""
+    links: Counter[tuple[str, Fingerprint]] = Counter()
+    hosts: Counter[str] = Counter()
+    for table in tables:
+        links.update({(page.origin, page.fp): page.links for page in table.pages})
+        hosts.update(table.hosts)
+    pages = [LinkedPage(origin, fp, n) for (origin, fp), n in links.most_common(KEPT)]
+    return LinkedTable(_VERSION, pages, dict(hosts.most_common(KEPT)))
 
 
 def read_table(stored: bytes | None) -> LinkedTable:

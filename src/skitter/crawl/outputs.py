@@ -1,55 +1,38 @@
-"""Everything a batch of visits leaves behind: captures in the archive, records in every sink.
+"""What a batch of visits leaves behind beside its acks: captures in the archive, and notes.
 
-The archive comes first, because a record names the place of its capture; then the sinks write at
-the same time, while the archive is synced. Nothing is safe before all of them say so.
+The archive comes first, because a record names the place of its capture.
 """
 
-import asyncio
-from collections.abc import Awaitable, Mapping, Sequence
-
-import msgspec
+from collections.abc import Mapping, Sequence
 
 from skitter.crawl.equipment import Equipment
 from skitter.crawl.trip import Kept, Visit
 from skitter.pipeline.archive.model import Capture, Location, Original
-from skitter.pipeline.base import Archive, Batch, Sink
-from skitter.pipeline.record import PageRecord, encode_line
+from skitter.pipeline.base import Archive
+from skitter.pipeline.record import decode_line, encode_line
 
 RECORD_FIELD = "skitter-record"
 """Under this name the archive's metadata holds the page record."""
 _MAX_HOPS_SHOWN = 50
 
-_decode = msgspec.json.Decoder(PageRecord).decode
-
 
 class Outputs:
-    """The archive and the sinks of one crawl."""
+    """The archive of one member's visits, and the records made of them."""
 
     def __init__(
-        self, equipment: Equipment, sinks: Sequence[Sink], archive: Archive | None = None
+        self, equipment: Equipment, archive: Archive | None = None, archive_mark: str = ""
     ) -> None:
         self._with = equipment
-        self._sinks = sinks
         self._archive = archive
+        self._archive_mark = archive_mark
 
     async def write(self, visits: Sequence[Visit]) -> tuple[dict[int, bytes], dict[str, bytes]]:
-        """Write what ``visits`` brought; answers the notes by lease, and the marks to keep."""
+        """Archive what ``visits`` brought; answers their notes by lease, and the marks to keep."""
         marks: dict[str, bytes] = {}
         if self._archive is not None:
-            marks[self._archive.mark_name] = await self._archive_visits(self._archive, visits)
-        notes = {v.lease.id: encode_line(v.record) for v in visits if v.record is not None}
-        batch = Batch(
-            [visit.page for visit in visits if visit.page is not None],
-            [notes[visit.lease.id] for visit in visits if visit.page is not None],
-        )
-        sinks = self._sinks if batch.records else ()
-        work: list[Awaitable[bytes | None]] = [sink.write(batch) for sink in sinks]
-        if self._archive is not None:
-            work.append(self._archive.sync())
-        for sink, mark in zip(sinks, await _all(work), strict=False):
-            assert mark is not None
-            marks[sink.mark_name] = mark
-        return notes, marks
+            marks[self._archive_mark] = await self._archive_visits(self._archive, visits)
+            await self._archive.sync()
+        return {v.lease.id: encode_line(v.record) for v in visits if v.record is not None}, marks
 
     async def _archive_visits(self, archive: Archive, visits: Sequence[Visit]) -> bytes:
         originals = await self._originals(archive, visits)
@@ -87,24 +70,13 @@ class Outputs:
         note = await equipment.reader.note(equipment.number, normal.host, normal.fp)
         if not note:
             return None
-        record = _decode(note)
+        record = decode_line(note)
         if record.payload_digest is None or record.final_url is None or record.warc_revisit:
             # A revisit must name a response: what would repeat a revisit is stored whole.
             return None
         if not archive.holds(record.warc_file or "", record.warc_offset or 0):
             return None
         return Original(record.final_url, record.fetched_at, record.payload_digest)
-
-
-async def _all(work: Sequence[Awaitable[bytes | None]]) -> list[bytes | None]:
-    """Return all answers; when one fails, the others are waited for before it is raised."""
-    answers = await asyncio.gather(*work, return_exceptions=True)
-    kept: list[bytes | None] = []
-    for answer in answers:
-        if isinstance(answer, BaseException):
-            raise answer
-        kept.append(answer)
-    return kept
 
 
 def _capture(

@@ -1,19 +1,23 @@
 """How a crawl stands: totals that survive restarts, and the closing summary."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import msgspec
-
 from skitter.crawl.traps.guard import Cut
 from skitter.crawl.trip import Visit
+from skitter.frontier.model import Tally
 from skitter.observability.stats import CrawlStats
 from skitter.pipeline.record import PageRecord
 from skitter.types import Outcome, Role
 
+STATUS = "status:"
+ERROR = "error:"
 
-class Totals(msgspec.Struct):
-    """Counted per job since its first run, kept in the same step as the acks."""
+
+@dataclass(slots=True, kw_only=True)
+class Totals:
+    """Counted per job since its first run, by every member."""
 
     pages: int = 0
     ok: int = 0
@@ -21,58 +25,27 @@ class Totals(msgspec.Struct):
     refused: int = 0
     duplicates: int = 0
     body_bytes: int = 0
-    status_codes: dict[int, int] = {}
-    errors: dict[str, int] = {}
-    """Reasons of pages that failed or were refused, by kind."""
     sitemaps: int = 0
     sitemap_urls: int = 0
     """URLs of the job that sitemaps listed."""
     sitemap_faults: int = 0
     """Sitemaps that were named somewhere and could not be read, or not to their end."""
-
-    def take(self, visit: Visit) -> None:
-        """Take one visit into account; one that goes on is not counted."""
-        if visit.page is not None:
-            self.count(visit.page, visit.reason)
-        elif visit.record is not None and visit.lease.role is Role.SITEMAP:
-            self._count_sitemap(visit.record, guessed=not visit.lease.referrer)
-
-    def _count_sitemap(self, record: PageRecord, *, guessed: bool) -> None:
-        if record.outcome == Outcome.OK:
-            self.sitemaps += 1
-            self.sitemap_urls += record.n_links or 0
-        # Nobody has promised that there is something at the usual places.
-        if record.error and not guessed:
-            self.sitemap_faults += 1
-
-    def count(self, record: PageRecord, reason: str) -> None:
-        """Take one page into account."""
-        self.pages += 1
-        self.body_bytes += record.bytes or 0
-        match record.outcome:
-            case Outcome.OK | Outcome.NOINDEX:
-                self.ok += 1
-                self.duplicates += record.duplicate_of is not None
-            case Outcome.DUPLICATE:
-                self.duplicates += 1
-            case Outcome.REFUSED | Outcome.SKIPPED:
-                self.refused += 1
-            case _:
-                self.failed += 1
-        if record.status is not None:
-            codes = self.status_codes
-            codes[record.status] = codes.get(record.status, 0) + 1
-        if reason:
-            self.errors[reason] = self.errors.get(reason, 0) + 1
-
-    def encode(self) -> bytes:
-        """Return the form kept in the store."""
-        return _encode(self)
+    status_codes: dict[int, int] = field(default_factory=dict)
+    errors: dict[str, int] = field(default_factory=dict)
+    """Reasons of pages that failed or were refused, by kind."""
 
     @staticmethod
-    def decode(data: bytes | None) -> "Totals":
-        """Read what the store kept; zeros when it kept nothing."""
-        return _decode(data) if data else Totals()
+    def of(tallies: Mapping[str, int]) -> "Totals":
+        """Read what the tallies of a job's acks add up to."""
+        totals = Totals()
+        for name, n in tallies.items():
+            if name.startswith(STATUS):
+                totals.status_codes[int(name[len(STATUS) :])] = n
+            elif name.startswith(ERROR):
+                totals.errors[name[len(ERROR) :]] = n
+            else:
+                setattr(totals, name, n)
+        return totals
 
     def show(self, stats: CrawlStats) -> None:
         """Copy the counts a person watches."""
@@ -81,8 +54,43 @@ class Totals(msgspec.Struct):
         stats.bytes = self.body_bytes
 
 
-_encode = msgspec.msgpack.Encoder().encode
-_decode = msgspec.msgpack.Decoder(Totals).decode
+def tally_of(visit: Visit) -> Tally:
+    """Return what one visit adds to the totals of its job; nothing for one that goes on."""
+    if visit.page is not None:
+        return _tally_page(visit.page, visit.reason)
+    if visit.record is not None and visit.lease.role is Role.SITEMAP:
+        return _tally_sitemap(visit.record, guessed=not visit.lease.referrer)
+    return ()
+
+
+def _tally_sitemap(record: PageRecord, *, guessed: bool) -> Tally:
+    found: list[tuple[str, int]] = []
+    if record.outcome == Outcome.OK:
+        found += [("sitemaps", 1), ("sitemap_urls", record.n_links or 0)]
+    # Nobody has promised that there is something at the usual places.
+    if record.error and not guessed:
+        found.append(("sitemap_faults", 1))
+    return tuple(found)
+
+
+def _tally_page(record: PageRecord, reason: str) -> Tally:
+    found = [("pages", 1), ("body_bytes", record.bytes or 0)]
+    match record.outcome:
+        case Outcome.OK | Outcome.NOINDEX:
+            found.append(("ok", 1))
+            if record.duplicate_of is not None:
+                found.append(("duplicates", 1))
+        case Outcome.DUPLICATE:
+            found.append(("duplicates", 1))
+        case Outcome.REFUSED | Outcome.SKIPPED:
+            found.append(("refused", 1))
+        case _:
+            found.append(("failed", 1))
+    if record.status is not None:
+        found.append((f"{STATUS}{record.status}", 1))
+    if reason:
+        found.append((f"{ERROR}{reason}", 1))
+    return tuple(found)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,6 +5,7 @@ A response frees its host at once; the ack follows when the record is safe.
 
 import asyncio
 from collections.abc import Callable, Mapping
+from functools import partial
 
 from skitter.crawl.endings import Endings
 from skitter.crawl.equipment import Equipment
@@ -14,6 +15,7 @@ from skitter.crawl.trip import Ended, Trip, Visit
 from skitter.errors import FetchError, TooManyRedirects, UrlError
 from skitter.fetch.base import FetchLimits, Request, Response, Taker
 from skitter.fetch.redirects import BadRedirect, Follow, next_hop
+from skitter.frontier.base import KNOWN
 from skitter.frontier.model import Freed, Hop, Result
 from skitter.politeness.decision import Code, Decision
 from skitter.politeness.pace import Verdict
@@ -74,6 +76,7 @@ class Traveller:
     ) -> tuple[Response, Verdict]:
         equipment = self._with
         keeps = self._keeper is not None and stream is None
+        rights = equipment.rights
         try:
             request = Request(
                 url=trip.url,
@@ -82,6 +85,7 @@ class Traveller:
                 keep_raw=keeps,
                 stream=stream,
                 limits=limits,
+                permit=None if rights is None else partial(rights.check, trip.lease),
             )
             response = await equipment.fetcher.fetch(request)
         except FetchError as error:
@@ -118,6 +122,8 @@ class Traveller:
             robots = manners.robots_at_hand(trip.url) or await manners.robots_stored(trip.url)
             asked = robots is None
             if robots is None:
+                if self._with.rights is not None:
+                    self._with.rights.check(trip.lease)
                 robots = await manners.ask_robots(trip.url)
             if not robots.decide(trip.url).allowed:
                 if robots.sitemaps:
@@ -177,7 +183,9 @@ class Traveller:
         except (Ended, FetchError):
             self._let_go(trip, verdict)
             raise
-        alone = self._with.job.polite.per_host == 1 or not verdict.delay_ms
+        alone = self._with.job.polite.per_host == 1 or (
+            not verdict.delay_ms and self._with.rights is None
+        )
         if normal.host == trip.host and alone and verdict.delay_ms <= MAX_HOP_WAIT_MS:
             # The gate is this visit's own: nobody else asks the host meanwhile.
             trip.url = normal.url
@@ -186,7 +194,7 @@ class Traveller:
             return
         self._let_go(trip, verdict)
         trip.url, trip.host = normal.url, normal.host
-        await self._enter(trip)
+        await self._enter(trip, normal, response)
         await self._robots_allow(trip)
 
     def _judge_hop(self, trip: Trip, normal: NormalUrl) -> None:
@@ -229,19 +237,27 @@ class Traveller:
             trip.hops.append(Hop(normal.fp, normal.host))
             if not known:
                 return
-        visit = self._endings.end(trip, Outcome.DUPLICATE, None, response=response)
-        note = await equipment.reader.note(trip.lease.job, normal.host, normal.fp)
-        lead_to(visit, trip, normal).duplicate_of = recorded_url(note) or normal.url
-        raise Ended(visit)
+        raise Ended(await self._duplicate(trip, normal, response))
 
-    async def _enter(self, trip: Trip) -> None:
+    async def _duplicate(self, trip: Trip, normal: NormalUrl, response: Response) -> Visit:
+        """End at a redirect to a URL that is known: its own visit brings the page."""
+        visit = self._endings.end(trip, Outcome.DUPLICATE, None, response=response)
+        note = await self._with.reader.note(trip.lease.job, normal.host, normal.fp)
+        lead_to(visit, trip, normal).duplicate_of = recorded_url(note) or normal.url
+        return visit
+
+    async def _enter(self, trip: Trip, normal: NormalUrl, response: Response) -> None:
         """Wait for the target host's gate; a hop is a request like any other."""
         equipment = self._with
         patience = equipment.clock.boot() + MAX_HOP_WAIT_MS / 1000
         while True:
-            wait_ms = await equipment.frontier.enter(trip.lease, trip.host, MAX_HOP_WAIT_MS)
+            wait_ms = await equipment.frontier.enter(
+                trip.lease, trip.host, MAX_HOP_WAIT_MS, normal.fp
+            )
             if not wait_ms:
                 return
+            if wait_ms == KNOWN:
+                raise Ended(await self._duplicate(trip, normal, response))
             if wait_ms > MAX_HOP_WAIT_MS or equipment.clock.boot() > patience:
                 raise Ended(self._leave_to_queue(trip))
             await asyncio.sleep(wait_ms / 1000)

@@ -48,6 +48,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     """Takes the decompressed body of a status 200 piece by piece as it arrives; ``Response.body``
     is then empty. What it raises ends the fetch and reaches the caller as it is. A fetch may
     still fail after some pieces: over a cap, on broken data, in time."""
+    permit: Callable[[], None] | None = None
+    """Called right before the request is written; what it raises calls the request off."""
 
 
 class Raw(msgspec.Struct, frozen=True):

@@ -103,6 +103,12 @@ class HttpFetcher:
     async def _ask(
         self, connection: HttpConnection, request: Request, head: bytes, started: float
     ) -> Response:
+        if request.permit is not None:
+            try:
+                request.permit()
+            except BaseException:
+                connection.abort()
+                raise
         limits = request.limits or self._limits
         exchange = Exchange(request, limits, asyncio.get_running_loop())
         first_due = self._now() + limits.first_byte_s

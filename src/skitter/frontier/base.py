@@ -104,6 +104,13 @@ class Frontier(Protocol):
         """
 
 
+class RecordWriter(Protocol):
+    """Where the records of acks go, in the process that has the store to itself."""
+
+    async def write(self, acks: Sequence[Ack]) -> Mapping[str, bytes]:
+        """Make the notes of ``acks`` safe; answers marks to be stored in one step with them."""
+
+
 class FrontierControl(Protocol):
     """Jobs and hosts, as operators change them."""
 

@@ -7,23 +7,34 @@ neither a torn record nor a second one.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 from skitter.pipeline.archive.model import Capture, Location
-from skitter.pipeline.record import PageRecord
+from skitter.pipeline.record import PageRecord, decode_line
 
 SINK_MARKS = "sink:"
 """How the names of all sinks' marks begin; the kind and the file's path follow."""
 
 
-@dataclass(frozen=True, slots=True)
 class Batch:
-    """Records that are written together, each also as its line of JSON."""
+    """Records that are written together, each as its line of JSON.
 
-    records: Sequence[PageRecord]
-    lines: Sequence[bytes]
+    The records themselves are read from the lines where a sink asks for them.
+    """
+
+    __slots__ = ("_records", "lines")
+
+    def __init__(self, records: Sequence[PageRecord] | None, lines: Sequence[bytes]) -> None:
+        self._records = records
+        self.lines = lines
+
+    @property
+    def records(self) -> Sequence[PageRecord]:
+        """The records, in the order of the lines."""
+        if self._records is None:
+            self._records = [decode_line(line) for line in self.lines]
+        return self._records
 
 
 class Archive(Protocol):

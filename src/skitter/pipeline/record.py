@@ -66,6 +66,8 @@ class PageRecord(msgspec.Struct, kw_only=True):
 
 
 _encode = msgspec.json.Encoder().encode
+decode_line = msgspec.json.Decoder(PageRecord).decode
+"""Read a record from its line of JSON."""
 
 
 def encode_line(record: PageRecord) -> bytes:

@@ -8,7 +8,8 @@ from pathlib import Path
 import msgspec
 
 from skitter.crawl.explain import Explainer
-from skitter.crawl.linked import LinkedTable, host_ranking, linked_mark, read_table
+from skitter.crawl.linked import LinkedTable, host_ranking, linked_mark, merged, read_table
+from skitter.crawl.recording import job_mark
 from skitter.frontier.base import FrontierReader
 from skitter.pipeline.base import SINK_MARKS
 from skitter.pipeline.record import UNLISTED
@@ -17,6 +18,8 @@ from skitter.types import JobNumber
 Question = Mapping[str, object]
 
 ARCHIVE_MARKS = "archive:"
+MEMBER_SIGN = "\t"
+"""Stands between the directory of an archive and the member that writes there."""
 FETCHED = frozenset({"ok", "noindex"})
 YIELD_EVERY = 100
 
@@ -58,8 +61,7 @@ class Answers:
             case {"page": str(url)}:
                 yield _line(await self._page(url))
             case {"outputs": _}:
-                marks = await self._reader.marks(SINK_MARKS)
-                yield _line({"outputs": [name.split(":", 2)[2] for name in marks]})
+                yield _line({"outputs": await output_paths(self._reader, self._number)})
             case {"records": _}:
                 async for line in self._records():
                     yield line
@@ -72,18 +74,16 @@ class Answers:
     async def _page(self, url: str) -> dict[str, object]:
         found = await self._explainer.explain(url)
         record = found.get("record")
-        directory = await self._archive()
-        if directory is not None and isinstance(record, dict) and record.get("warc_file"):
-            found["archive"] = {
-                "file": str(directory / str(record["warc_file"])),
-                "offset": record["warc_offset"],
-            }
+        if isinstance(record, dict) and record.get("warc_file"):
+            file = await self._archive_file(str(record["warc_file"]))
+            if file is not None:
+                found["archive"] = {"file": str(file), "offset": record["warc_offset"]}
         return found
 
-    async def _archive(self) -> Path | None:
-        for name in await self._reader.marks(ARCHIVE_MARKS):
-            return Path(name.removeprefix(ARCHIVE_MARKS))
-        return None
+    async def _archive_file(self, name: str) -> Path | None:
+        """Return where an archive file is, or would be if it is not on this machine."""
+        paths = [Path(path) / name for path in await archive_paths(self._reader, self._number)]
+        return next((path for path in paths if path.exists()), next(iter(paths), None))
 
     async def _records(self) -> AsyncIterator[bytes]:
         after, count = b"", 0
@@ -102,7 +102,8 @@ class Answers:
         if self._table is not None:
             table = self._table()
         else:
-            table = read_table(await self._reader.mark(linked_mark(self._number)))
+            stored = await self._reader.marks(linked_mark(self._number))
+            table = merged(read_table(value) for value in stored.values())
         pages = await self._most_linked(table, most)
         for links, url in pages:
             yield _line({"kind": "page", "url": url, "links": links})
@@ -124,6 +125,19 @@ class Answers:
             if note and (record := _kind(note)).outcome in FETCHED:
                 found.append((page.links, record.url))
         return sorted(found, key=lambda pair: (-pair[0], pair[1]))[:most]
+
+
+async def output_paths(reader: FrontierReader, job: JobNumber) -> list[str]:
+    """Return the files that a job's records go to."""
+    prefix = job_mark(job, SINK_MARKS)
+    return sorted(name[len(prefix) :].split(":", 1)[1] for name in await reader.marks(prefix))
+
+
+async def archive_paths(reader: FrontierReader, job: JobNumber) -> list[str]:
+    """Return the directories a job is archived in, each on the machine of its member."""
+    prefix = job_mark(job, ARCHIVE_MARKS)
+    names = [name[len(prefix) :] for name in await reader.marks(prefix)]
+    return sorted({name.partition(MEMBER_SIGN)[0] for name in names})
 
 
 def _line(value: Mapping[str, object]) -> bytes:

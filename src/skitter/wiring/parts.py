@@ -11,7 +11,7 @@ from skitter.fetch.dns import Resolver
 from skitter.fetch.guard import AddressGuard
 from skitter.fetch.hosts import HostsTable
 from skitter.fetch.http import HttpFetcher, default_headers
-from skitter.frontier.model import SeenOptions
+from skitter.frontier.model import JobEntry, Overflow, SeenOptions
 from skitter.job.spec import Job
 from skitter.pipeline.base import Archive, Sink
 from skitter.pipeline.sinks import make_sink
@@ -46,15 +46,15 @@ def make_sinks(options: RunOptions) -> list[Sink]:
     ]
 
 
-def make_archive(job: Job, options: RunOptions) -> Archive | None:
-    """Return the archive, if one is wanted."""
+def make_archive(job: Job, options: RunOptions, member: str = "") -> Archive | None:
+    """Return the archive, if one is wanted; each member of a cluster has files of its own."""
     if options.warc is None:
         return None
     from skitter.pipeline.archive.writer import Archive as Warc  # noqa: PLC0415  for archives alone
 
     return Warc(
         options.warc,
-        job=job.id,
+        job=f"{job.id}-{member}" if member else job.id,
         compression=job.archive.compression.value,
         max_file_bytes=job.archive.max_file_bytes,
         durable=not options.fast,
@@ -74,6 +74,18 @@ def make_guard(job: Job, clock: Clock) -> TrapGuard | None:
         max_params=traps.max_params,
     )
     return TrapGuard(limits, now_ms=clock.now_ms)
+
+
+def job_entry(job: Job) -> JobEntry:
+    """Return what the frontier keeps of a job."""
+    return JobEntry(
+        id=job.id,
+        spec=job.to_json(),
+        delay_ms=round(job.polite.delay * 1000),
+        per_host=job.polite.per_host,
+        queue_bound=job.limits.queue,
+        overflow=Overflow(job.limits.overflow.value),
+    )
 
 
 def seen_options(job: Job) -> SeenOptions:

@@ -4,19 +4,21 @@ Ownership is trivial here: any member is granted every slot with the fence of th
 a grant of an earlier opening is refused.
 """
 
+import asyncio
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from skitter.clock import Clock, SystemClock
 from skitter.errors import DataDirError, Fenced, SkitterError
-from skitter.frontier.base import OWNER_TTL_MS
+from skitter.frontier.base import OWNER_TTL_MS, RecordWriter
 from skitter.frontier.embedded.control import Control
 from skitter.frontier.embedded.core import Core
 from skitter.frontier.embedded.gates import Gates
 from skitter.frontier.embedded.handout import Handout
 from skitter.frontier.embedded.intake import Intake
 from skitter.frontier.embedded.layout import FORMAT_VERSION, u32
+from skitter.frontier.embedded.leases import same_lease
 from skitter.frontier.embedded.reading import Reading
 from skitter.frontier.embedded.rocks import Rocks
 from skitter.frontier.embedded.seen.base import SeenSet
@@ -61,6 +63,9 @@ class EmbeddedFrontier:
         self._clock = clock or SystemClock()
         self._durable = durable
         """Sync to disk before an ack returns. Without it only a power cut can lose acks."""
+        self.records: RecordWriter | None = None
+        """Where listed records go before their acks; None where nobody wants them."""
+        self._recording = asyncio.Lock()
 
     async def open(self) -> None:
         """Open or create the store."""
@@ -142,12 +147,37 @@ class EmbeddedFrontier:
         news: Mapping[str, bytes] | None = None,
     ) -> Receipt:
         """End leases and queue what their pages linked to, in one step with marks and news."""
-        self._handout.reap()
-        receipt = self._intake.ack(acks, {**(marks or {}), **(news or {})})
+        kept = {**(marks or {}), **(news or {})}
+        if self.records is None:
+            receipt = self._end(acks, kept)
+        else:
+            async with self._recording:
+                receipt = await self._record(self.records, acks, kept)
         if news:
             self._core.version += 1
         await self._sync()
         return receipt
+
+    def _end(self, acks: Sequence[Ack], marks: Mapping[str, bytes]) -> Receipt:
+        self._handout.reap()
+        return self._intake.ack(acks, marks)
+
+    async def _record(
+        self, records: RecordWriter, acks: Sequence[Ack], marks: Mapping[str, bytes]
+    ) -> Receipt:
+        """Write the records of live leases first; none of them ends while that goes on."""
+        self._handout.reap()
+        book = self._core.leases
+        listed = [
+            ack
+            for ack in acks
+            if ack.listed and same_lease(book.by_id.get(ack.lease.id), ack.lease)
+        ]
+        if not listed:
+            return self._end(acks, marks)
+        with book.pinned(ack.lease.id for ack in listed):
+            written = await records.write(listed)
+            return self._end(acks, {**marks, **written})
 
     async def renew(self, leases: Sequence[Lease], lease_ms: int = LEASE_MS) -> list[int]:
         """Prolong leases."""

@@ -1,5 +1,7 @@
 """The leases of this process, and when they end. In memory only: a restart ends them all."""
 
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from heapq import heapify, heappop, heappush
 
 from skitter.frontier.embedded.agenda import Host, Queue
@@ -38,6 +40,7 @@ class LeaseBook:
         self.by_id: dict[int, Held] = {}
         self.by_key: dict[bytes, Held] = {}
         self._expiry: list[tuple[float, int]] = []
+        self._pinned: set[int] = set()
 
     def grant(self, queue: Queue, key: bytes, record: Record, expires_at: float) -> Lease:
         """Lease one entry."""
@@ -87,16 +90,31 @@ class LeaseBook:
         held.expires_at = expires_at
         return True
 
+    @contextmanager
+    def pinned(self, lease_ids: Iterable[int]) -> Iterator[None]:
+        """Let leases outlive their time while the block runs: what it writes names them."""
+        pins = set(lease_ids)
+        self._pinned |= pins
+        try:
+            yield
+        finally:
+            self._pinned -= pins
+
     def expired(self, boot: float) -> list[Held]:
         """Return the leases whose time is over."""
         over: dict[int, Held] = {}
+        kept: list[tuple[float, int]] = []
         while self._expiry and self._expiry[0][0] <= boot:
             _, lease_id = heappop(self._expiry)
             held = self.by_id.get(lease_id)
-            if held is not None and held.expires_at <= boot:
+            if held is not None and lease_id in self._pinned:
+                kept.append((held.expires_at, lease_id))
+            elif held is not None and held.expires_at <= boot:
                 over[lease_id] = held
             elif held is not None:
                 heappush(self._expiry, (held.expires_at, lease_id))
+        for entry in kept:
+            heappush(self._expiry, entry)
         return list(over.values())
 
     def next_expiry(self) -> float | None:

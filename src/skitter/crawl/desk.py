@@ -1,0 +1,111 @@
+"""The jobs that are at work in one process: a desk for each, opened when its first URL comes."""
+
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from skitter.crawl.commit import Committer
+from skitter.crawl.equipment import Equipment
+from skitter.crawl.visit import Visitor
+from skitter.errors import ConfigError
+from skitter.frontier.model import Freed
+from skitter.types import JobNumber
+
+log = logging.getLogger(__name__)
+
+
+class FreedHosts:
+    """Hosts that have answered, until the next claim lets them be asked again."""
+
+    def __init__(self) -> None:
+        self._items: list[Freed] = []
+        self.on_new: Callable[[], None] = lambda: None
+
+    def __bool__(self) -> bool:
+        return bool(self._items)
+
+    def add(self, item: Freed) -> None:
+        """Take note that a host may be asked again."""
+        self._items.append(item)
+        self.on_new()
+
+    def take(self) -> list[Freed]:
+        """Return what came in since the last time."""
+        items, self._items = self._items, []
+        return items
+
+    def put_back(self, items: list[Freed]) -> None:
+        """Keep what could not be told."""
+        self._items = items + self._items
+
+
+async def _no_news() -> None:
+    """Take up nothing: this process makes all the news itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """Everything this process needs to work on one job."""
+
+    equipment: Equipment
+    committer: Committer
+    visitor: Visitor
+    take_up_news: Callable[[], Awaitable[None]] = _no_news
+    """Reads again what other members have told of the job."""
+
+
+MakeDesk = Callable[[JobNumber], Awaitable[Desk]]
+
+
+class Desks:
+    """The open desks, by job."""
+
+    def __init__(self, make: MakeDesk | None = None) -> None:
+        self._make = make
+        self._unusable: set[JobNumber] = set()
+        self.open: dict[JobNumber, Desk] = {}
+
+    async def of(self, job: JobNumber) -> Desk | None:
+        """Return the desk of a job, opened if need be; None when this process cannot work on it."""
+        desk = self.open.get(job)
+        if desk is not None or self._make is None or job in self._unusable:
+            return desk
+        try:
+            desk = await self._make(job)
+        except ConfigError as error:
+            log.warning("job %s cannot be worked on here: %s", job, error)
+            self._unusable.add(job)
+            return None
+        self.open[job] = desk
+        return desk
+
+    @property
+    def unsafe(self) -> int:
+        """Visits that ended but are not safe yet."""
+        return sum(desk.committer.unsafe for desk in self.open.values())
+
+    def hurry(self) -> None:
+        """Commit what waits without waiting for company."""
+        for desk in self.open.values():
+            desk.committer.hurry()
+
+    async def settle(self) -> None:
+        """Return when everything that has come in is safe."""
+        for desk in self.open.values():
+            await desk.committer.settle()
+
+    async def flush(self) -> None:
+        """Make everything safe that waits."""
+        for desk in self.open.values():
+            await desk.committer.flush()
+
+    async def wind_up(self) -> None:
+        """Wait for writing that was left alone."""
+        for desk in self.open.values():
+            await desk.committer.wind_up()
+
+    async def take_up_news(self) -> None:
+        """Read again what other members have told; a job may have become workable."""
+        self._unusable.clear()
+        for desk in self.open.values():
+            await desk.take_up_news()

@@ -1,0 +1,47 @@
+"""What an engine works with, and how far it may go."""
+
+from dataclasses import dataclass
+
+from skitter.clock import Clock
+from skitter.crawl.desk import Desks, FreedHosts
+from skitter.crawl.rights import Holdings, Rights
+from skitter.frontier.base import Frontier, FrontierReader
+from skitter.frontier.model import LEASE_MS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineOptions:
+    """Bounds of one run."""
+
+    concurrency: int = 64
+    pages: int | None = None
+    """Visits after which the run ends."""
+    time_s: float | None = None
+    """Seconds after which the run ends."""
+    bytes: int | None = None
+    """Bytes of pages after which the run ends, counted over all runs of the job."""
+    ahead: bool = True
+    """Claim more than the workers can begin at once; only without a delay between requests."""
+    best_first: bool = False
+    """Let what is under way not outrun what is known: the best link may be on a page to come."""
+    patience_s: float = 180.0
+    """When nothing can be fetched for longer than this, the run ends and leaves the rest queued."""
+    drain_s: float = 4.0
+    """How long a stopped run lets requests finish."""
+    lease_ms: int = LEASE_MS
+    idle_exit: int | None = None
+    """Claims in a row that bring nothing after which the run ends; None waits on."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Works:
+    """What an engine works with."""
+
+    frontier: Frontier
+    reader: FrontierReader
+    clock: Clock
+    desks: Desks
+    holdings: Holdings
+    freed: FreedHosts
+    rights: Rights | None = None
+    """None where nobody else could take a lease over."""

@@ -1,0 +1,156 @@
+"""What a process needs to work on one job, put together in the order its pieces need each other."""
+
+import random
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+
+from skitter.config import RunOptions
+from skitter.crawl.blackbox import BlackBox
+from skitter.crawl.commit import Committer, scope_mark, traps_mark
+from skitter.crawl.desk import Desk
+from skitter.crawl.discover import LinkFinder
+from skitter.crawl.equipment import Equipment
+from skitter.crawl.explain import Explainer
+from skitter.crawl.hops import Reservations
+from skitter.crawl.judge import Judge
+from skitter.crawl.keep import Keeper
+from skitter.crawl.linked import linked_mark
+from skitter.crawl.manners import Manners
+from skitter.crawl.outputs import Outputs
+from skitter.crawl.recording import job_mark
+from skitter.crawl.relevance import Relevance
+from skitter.crawl.seeding import SEED
+from skitter.crawl.sitemaps import SitemapFinder
+from skitter.crawl.visit import Visitor
+from skitter.frontier.model import Freed
+from skitter.job.spec import Job, Order
+from skitter.pipeline.base import Archive
+from skitter.types import JobNumber
+from skitter.url.fingerprint import Fingerprinter
+from skitter.url.normalise import Normaliser
+from skitter.url.scope import Scope, ScopeKind
+from skitter.wiring.answers import MEMBER_SIGN
+from skitter.wiring.parts import make_archive, make_fetcher, make_guard
+from skitter.wiring.store import Store
+
+
+class Assembly:
+    """The pieces of one job in one process. ``close`` it when the last visit has ended."""
+
+    def __init__(self, job: Job, number: JobNumber, options: RunOptions, store: Store) -> None:
+        rng = random.Random()  # noqa: S311  jitter, not secrets
+        clock = store.clock
+        self._store = store
+        self._number = number
+        self.archive: Archive | None = make_archive(job, options, store.member)
+        self.fetcher = make_fetcher(job, options)
+        name = f"blackbox-{number}" if store.member else "blackbox"
+        self._blackbox = BlackBox(options.data / name)
+        normaliser = Normaliser(job.urls.rules(), Fingerprinter(store.secret))
+        judge = Judge(job, Scope(job.scope))
+        guard = make_guard(job, clock)
+        relevance = Relevance(job.keywords) if job.order is Order.BEST else None
+        finder = LinkFinder(job, number, judge, normaliser, guard=guard, relevance=relevance)
+        manners = Manners(
+            job,
+            fetcher=self.fetcher,
+            reader=store.reader,
+            clock=clock,
+            rng=rng,
+            keeper=Keeper(job, clock) if self.archive is not None else None,
+        )
+        self.equipment = Equipment(
+            job=job,
+            number=number,
+            frontier=store.frontier,
+            reader=store.reader,
+            control=store.control,
+            fetcher=self.fetcher,
+            manners=manners,
+            judge=judge,
+            normaliser=normaliser,
+            finder=finder,
+            reservations=Reservations(),
+            blackbox=self._blackbox,
+            clock=clock,
+            rng=rng,
+            home=Scope(ScopeKind.DOMAIN),
+            sitemaps=SitemapFinder(
+                job, judge=judge, normaliser=normaliser, finder=finder, clock=clock
+            ),
+            guard=guard,
+            relevance=relevance,
+            keeps_raw=self.archive is not None,
+            rights=store.rights,
+        )
+        self.explainer = Explainer(
+            job=job,
+            number=number,
+            reader=store.reader,
+            judge=judge,
+            normaliser=normaliser,
+            manners=manners,
+            guard=guard,
+        )
+
+    @property
+    def archive_mark(self) -> str:
+        """The name under which the archive's position is kept."""
+        assert self.archive is not None
+        member = f"{MEMBER_SIGN}{self._store.member}" if self._store.member else ""
+        return job_mark(self._number, self.archive.mark_name + member)
+
+    async def open(self, free: Callable[[Freed], None]) -> Desk:
+        """Take up what earlier runs and other members left, and make ready to visit."""
+        equipment = self.equipment
+        await self.take_up_news()
+        await self._take_up_learned()
+        mark = await self._open_archive()
+        return Desk(
+            equipment,
+            Committer(equipment, Outputs(equipment, self.archive, mark)),
+            Visitor(equipment, free),
+            self.take_up_news,
+        )
+
+    async def take_up_news(self) -> None:
+        """Take hosts into the scope that entries, seeds and redirects have led to."""
+        equipment = self.equipment
+        for entry in equipment.job.entries:
+            normal = equipment.normaliser.absolute(entry)
+            equipment.home.add(normal.url)
+            equipment.sitemaps.starts.add(normal.url)
+            equipment.widen([normal.url])
+        prefix = scope_mark(self._number)
+        for name, value in (await self._store.reader.marks(prefix)).items():
+            url = name[len(prefix) :]
+            equipment.widen([url])
+            if value == SEED:
+                equipment.home.add(url)
+                equipment.sitemaps.starts.add(url)
+
+    async def _take_up_learned(self) -> None:
+        equipment, reader = self.equipment, self._store.reader
+        linked = equipment.finder.linked
+        linked.mark_name = linked_mark(self._number, self._store.member)
+        linked.restore(await reader.mark(linked.mark_name))
+        if equipment.guard is not None:
+            prefix = traps_mark(self._number)
+            stored = await reader.marks(prefix)
+            equipment.guard.restore({name[len(prefix) :]: v for name, v in stored.items()})
+
+    async def _open_archive(self) -> str:
+        if self.archive is None:
+            return ""
+        name = self.archive_mark
+        mark = await self.archive.open(await self._store.reader.mark(name))
+        await self._store.frontier.ack([], marks={name: mark})
+        return name
+
+    async def close(self) -> None:
+        """Close what holds files and sockets; what fails does not keep the rest open."""
+        async with AsyncExitStack() as stack:
+            stack.callback(self._blackbox.close)
+            stack.push_async_callback(self.fetcher.close)
+            if self.archive is not None:
+                stack.push_async_callback(self.archive.close)
