@@ -201,7 +201,12 @@ class JobEntry(msgspec.Struct, frozen=True, kw_only=True):
     per_host: int = 1
     queue_bound: int = DEFAULT_QUEUE_BOUND
     overflow: Overflow = Overflow.SPILL
+    pages: int | None = None
+    """No more URLs are leased than still fit into this many pages, those in flight included."""
 
+
+PAGES = "pages"
+"""The tally that counts the pages of a job."""
 
 SeenKind = Literal["exact", "compact", "bloom"]
 MOST_GROUPS = 16

@@ -85,6 +85,7 @@ def job_entry(job: Job) -> JobEntry:
         per_host=job.polite.per_host,
         queue_bound=job.limits.queue,
         overflow=Overflow(job.limits.overflow.value),
+        pages=job.limits.pages,
     )
 
 

@@ -20,7 +20,8 @@ from skitter.frontier.embedded.layout import (
 )
 from skitter.frontier.embedded.leases import Held
 from skitter.frontier.embedded.lines import RANK_MASK, Entry
-from skitter.frontier.model import SCORED_RANKS, Claim, Freed, JobState, Lease
+from skitter.frontier.model import PAGES, SCORED_RANKS, Claim, Freed, JobState, Lease
+from skitter.types import JobNumber
 
 DUE_BATCH = 256
 TARGET_WAIT_MS = 1000
@@ -46,6 +47,7 @@ class Handout:
             self._gates.let_go(freed, now_ms)
         self.reap()
         self._wake_due(now_ms)
+        self._mind_limits()
         expires_at = core.clock.boot() + lease_ms / 1000
         leases: list[Lease] = []
         held_back: list[Host] = []
@@ -65,6 +67,20 @@ class Handout:
             return Claim(tuple(leases), None, core.version)
         next_ready_ms = now_ms + GATE_POLL_MS if held_back else self._next_ready_ms(now_ms)
         return Claim((), next_ready_ms, core.version)
+
+    def _mind_limits(self) -> None:
+        """Hand out nothing of a job whose pages, with those in flight, are all it wants."""
+        registry = self._core.registry
+        for job, entry in registry.jobs.items():
+            if entry.pages is not None and entry.state is JobState.RUN:
+                full = self._room(job, entry.pages) <= 0
+                if full is not (job in registry.full):
+                    self._core.enlist(registry.set_full(job, full=full))
+
+    def _room(self, job: JobNumber, pages: int) -> int:
+        core = self._core
+        ended = core.tallies.get(job, {}).get(PAGES, 0)
+        return pages - ended - core.registry.counts[job].leased
 
     def _holds_back(self, host: Host, now_ms: int) -> bool:
         """Tell whether a host lets a busy one go first whose next URL scores much better."""
@@ -104,6 +120,8 @@ class Handout:
             counts.queued -= 1
             counts.leased += 1
         core.agenda.enlist(host, now_ms)
+        if core.registry.jobs[queue.job].pages is not None:
+            self._mind_limits()
         return lease
 
     def _put_off(self, queue: Queue, key: bytes, record: Record, now_ms: int) -> None:

@@ -47,6 +47,8 @@ class Registry:
         self.hosts: dict[HostKey, Host] = {}
         self.queues: dict[tuple[JobNumber, HostKey], Queue] = {}
         self.by_number: dict[int, Queue] = {}
+        self.full: set[JobNumber] = set()
+        """Jobs that have leased as many URLs as they want pages."""
         self.budget = HeadBudget(HEAD_ENTRIES)
         self._next_host = 1
         self._next_queue = 1
@@ -103,11 +105,22 @@ class Registry:
         self._add_job(number, entry)
         changed = []
         for queue in self.of_job(number):
-            queue.running = entry.state is JobState.RUN
+            queue.running = self._runs(number)
             if before is not None and before.per_host != entry.per_host:
                 queue.host.per_host = entry.per_host
                 changed.append(queue.host)
         return changed
+
+    def _runs(self, job: JobNumber) -> bool:
+        return self.jobs[job].state is JobState.RUN and job not in self.full
+
+    def set_full(self, job: JobNumber, *, full: bool) -> list[Host]:
+        """Say whether a job wants no more URLs for now; answers the hosts this concerns."""
+        (self.full.add if full else self.full.discard)(job)
+        mine = list(self.of_job(job))
+        for queue in mine:
+            queue.running = self._runs(job)
+        return [queue.host for queue in mine]
 
     def of_job(self, number: JobNumber) -> Iterator[Queue]:
         """Yield the queues of a job."""
@@ -127,7 +140,7 @@ class Registry:
         domain = registered_domain(name) or name
         kept = self.domains.setdefault((job, domain), Counts())
         queue = Queue(number, host, job, domain, (self.counts[job], kept))
-        queue.running = self.jobs[job].state is JobState.RUN
+        queue.running = self._runs(job)
         host.queues.append(queue)
         self.queues[job, host.name] = self.by_number[number] = queue
         self._next_queue = max(self._next_queue, number + 1)

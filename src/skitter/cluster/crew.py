@@ -1,0 +1,206 @@
+"""Worker processes of this machine: started, watched, started again when they crash, stopped.
+
+A worker tells how it stands in lines of JSON on its standard output. It ends with the process that
+started it, also when that one is killed.
+"""
+
+import asyncio
+import ctypes
+import logging
+import os
+import signal
+import sys
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+
+import msgspec
+
+from skitter.observability.stats import CrawlStats
+
+FIRST_WAIT_S = 0.5
+LONGEST_WAIT_S = 30.0
+CALM_S = 60.0
+"""A worker that lasted this long is started anew at once."""
+STOP_S = 15.0
+"""How long a worker may take to finish its requests."""
+MAX_LINE = 1 << 20
+_PR_SET_PDEATHSIG = 1
+
+log = logging.getLogger(__name__)
+
+
+class Standing(msgspec.Struct, omit_defaults=True):
+    """How one worker stands."""
+
+    pages: int = 0
+    bytes: int = 0
+    in_flight: int = 0
+    status_codes: dict[int, int] = {}
+    errors: dict[str, int] = {}
+    note: str = ""
+
+    @staticmethod
+    def of(stats: CrawlStats) -> "Standing":
+        """Read the counters of a running worker."""
+        return Standing(
+            stats.run_pages,
+            stats.run_bytes,
+            stats.in_flight,
+            dict(stats.status_codes),
+            dict(stats.errors),
+            stats.note,
+        )
+
+
+encode_standing = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder(Standing).decode
+
+
+def die_with_parent() -> None:
+    """Let this process be told to stop when the one that started it has ended."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+    if os.getppid() == 1:
+        # The parent had ended before.
+        os.kill(os.getpid(), signal.SIGTERM)
+
+
+class Worker:
+    """One worker process, over all the times it is started."""
+
+    def __init__(self, name: str, command: Sequence[str], env: Mapping[str, str]) -> None:
+        self._name = name
+        self._command = command
+        self._env = env
+        self._process: asyncio.subprocess.Process | None = None
+        self._stopping = False
+        self._before = Standing()
+        """What earlier processes of this worker did."""
+        self.now = Standing()
+
+    @property
+    def pid(self) -> int | None:
+        """The process at work, if there is one."""
+        return self._process.pid if self._process is not None else None
+
+    async def run(self) -> None:
+        """Keep the worker going until it ends by itself in good order, or is stopped."""
+        wait_s = FIRST_WAIT_S
+        clock = asyncio.get_running_loop().time
+        while not self._stopping:
+            started = clock()
+            code = await self._live()
+            if code == 0 or self._stopping:
+                return
+            if code == 2:
+                raise WorkerRefused(self._name)
+            if clock() - started > CALM_S:
+                wait_s = FIRST_WAIT_S
+            log.warning("worker %s ended (%s); again in %.1f s", self._name, _ending(code), wait_s)
+            await asyncio.sleep(wait_s)
+            wait_s = min(wait_s * 2, LONGEST_WAIT_S)
+
+    async def _live(self) -> int:
+        self._process = process = await asyncio.create_subprocess_exec(
+            *self._command,
+            env=self._env,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            start_new_session=True,
+            limit=MAX_LINE,
+        )
+        if self._stopping:
+            process.terminate()
+        assert process.stdout is not None
+        while line := await process.stdout.readline():
+            try:
+                self.now = _decode(line)
+            except msgspec.MsgspecError:
+                log.debug("worker %s said: %r", self._name, line[:200])
+        code = await process.wait()
+        self._process = None
+        self._before = _sum((self._before, self.now))
+        self.now = Standing()
+        return code
+
+    @property
+    def standing(self) -> Standing:
+        """How this worker stands over all its processes."""
+        return _sum((self._before, self.now))
+
+    async def stop(self, patience_s: float = STOP_S) -> None:
+        """Let the worker finish its requests, then end it."""
+        self._stopping = True
+        process = self._process
+        if process is None:
+            return
+        _signal(process, signal.SIGTERM)
+        try:
+            async with asyncio.timeout(patience_s):
+                await process.wait()
+        except TimeoutError:
+            _signal(process, signal.SIGKILL)
+
+
+class WorkerRefused(Exception):
+    """A worker ended because of what it was told; it would do so again."""
+
+
+class Crew:
+    """The workers of one process."""
+
+    def __init__(
+        self, count: int, command: Callable[[int], Sequence[str]], env: Mapping[str, str]
+    ) -> None:
+        self.workers = [Worker(str(n), command(n), env) for n in range(1, count + 1)]
+
+    async def run(self) -> None:
+        """Keep all workers going; returns when every one has ended by itself."""
+        async with asyncio.TaskGroup() as group:
+            for worker in self.workers:
+                group.create_task(worker.run())
+
+    async def stop(self) -> None:
+        """Stop all workers at the same time."""
+        await asyncio.gather(*(worker.stop() for worker in self.workers))
+
+    def add_to(self, stats: CrawlStats) -> None:
+        """Show what the workers do, beside nothing else."""
+        total = _sum([worker.standing for worker in self.workers])
+        stats.run_pages = stats.pages = total.pages
+        stats.run_bytes = stats.bytes = total.bytes
+        stats.in_flight = total.in_flight
+        stats.status_codes = Counter(total.status_codes)
+        stats.errors = Counter(total.errors)
+        stats.note = total.note
+
+
+def worker_command(*args: str) -> list[str]:
+    """Return the command line of this program with other arguments."""
+    return [sys.executable, "-m", "skitter", *args]
+
+
+def _sum(standings: Sequence[Standing]) -> Standing:
+    codes: Counter[int] = Counter()
+    errors: Counter[str] = Counter()
+    for one in standings:
+        codes.update(one.status_codes)
+        errors.update(one.errors)
+    return Standing(
+        sum(one.pages for one in standings),
+        sum(one.bytes for one in standings),
+        sum(one.in_flight for one in standings),
+        dict(codes),
+        dict(errors),
+        next((one.note for one in standings if one.note), ""),
+    )
+
+
+def _signal(process: asyncio.subprocess.Process, number: signal.Signals) -> None:
+    try:
+        process.send_signal(number)
+    except ProcessLookupError:
+        return
+
+
+def _ending(code: int) -> str:
+    return f"exit code {code}" if code >= 0 else f"signal {signal.Signals(-code).name}"

@@ -1,0 +1,53 @@
+"""A member that serves every job of a store until it is told to stop."""
+
+import asyncio
+from collections.abc import Sequence
+
+from skitter.crawl.engine import Engine
+from skitter.crawl.lifecycle import Helper
+from skitter.crawl.works import EngineOptions, Works
+from skitter.observability.stats import CrawlStats
+
+STATS_S = 1.0
+
+
+class Service:
+    """The visits of one process, whatever job they belong to."""
+
+    def __init__(
+        self, works: Works, options: EngineOptions, helpers: Sequence[Helper] = ()
+    ) -> None:
+        self.stats = CrawlStats()
+        self._works = works
+        self._helpers = helpers
+        self.engine = Engine(works, None, stats=self.stats, options=options)
+        self.engine.seeded()
+
+    @property
+    def stopped_by(self) -> str:
+        """Why the service ended."""
+        return self.engine.stopped_by
+
+    def stop(self) -> None:
+        """Begin to drain: requests in flight may finish."""
+        self.engine.stop("interrupted")
+
+    async def run(self) -> None:
+        """Work until stopped or idle for long enough."""
+        await self._works.holdings.refresh()
+        async with asyncio.TaskGroup() as group:
+            extras = [
+                group.create_task(self._watch()),
+                *(group.create_task(helper.run()) for helper in self._helpers),
+            ]
+            await self.engine.run()
+            for helper in self._helpers:
+                await helper.settle()
+            for task in extras:
+                task.cancel()
+
+    async def _watch(self) -> None:
+        while True:
+            self.stats.note = self._works.frontier.trouble
+            self.stats.pages = self.stats.run_pages
+            await asyncio.sleep(STATS_S)
