@@ -60,8 +60,18 @@ class Settings(JobSettings):
     allow_private: bool | None = None
     fast: bool | None = None
     quiet: bool | None = None
+    store: str | None = None
+    control: str | None = None
+    token: str | None = None
+    workers: Annotated[int, Field(ge=0, le=1_000)] | None = None
+    name: str | None = None
+    idle_exit: Annotated[int, Field(ge=1)] | None = None
+    host: str | None = None
+    port: Annotated[int, Field(ge=0, le=65_535)] | None = None
 
 
+SECRETS: Final = frozenset({"token"})
+"""Settings that are never shown."""
 VOCABULARY: Final = Vocabulary(model=Settings)
 
 
@@ -129,6 +139,10 @@ class RunOptions:
     """A hosts(5) file that is asked before the DNS."""
     quiet: bool = False
     json: bool = False
+    store: str | None = None
+    """URL of a store that other machines use as well; None keeps the state in ``data``."""
+    workers: int = 0
+    """Worker processes on this machine beside the one that crawls."""
 
 
 def resolve(flags: Mapping[str, object], environ: Mapping[str, str], cwd: Path) -> Resolved:
@@ -176,6 +190,8 @@ def run_options(
         hosts=settings.hosts,
         quiet=bool(settings.quiet),
         json=json,
+        store=settings.store,
+        workers=settings.workers or 0,
     )
 
 

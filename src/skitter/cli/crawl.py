@@ -16,6 +16,8 @@ EXAMPLES = examples(
     "skitter crawl https://example.com --sitemaps only",
     "cat urls.txt | skitter crawl --seeds - --scope any --depth 0 --out pages.jsonl",
     "skitter crawl --job job.toml --quiet --json",
+    "skitter crawl https://example.com --workers 3",
+    "skitter crawl https://example.com --store redis://10.0.0.5:6379 --out example.jsonl",
 )
 
 
@@ -50,6 +52,8 @@ def crawl(  # noqa: PLR0913, PLR0917  one parameter a flag; the values are read 
     concurrency: flag.Concurrency = None,
     allow_private: flag.AllowPrivate = None,
     hosts: flag.Hosts = None,
+    store: flag.Store = None,
+    workers: flag.Workers = None,
     fast: flag.Fast = None,
     quiet: flag.Quiet = None,
     json: flag.Json = False,

@@ -222,5 +222,22 @@ Fast = Annotated[
         rich_help_panel=_MACHINE,
     ),
 ]
+Store = Annotated[
+    str | None,
+    typer.Option(
+        metavar="URL",
+        help="Keep the state in Redis or Valkey, where nodes on other machines help:"
+        " redis://host:6379.",
+        rich_help_panel=_MACHINE,
+    ),
+]
+Workers = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N",
+        help="Add N worker processes on this machine; default 0.",
+        rich_help_panel=_MACHINE,
+    ),
+]
 Quiet = Annotated[bool | None, typer.Option("--quiet/--no-quiet", help="No progress, no summary.")]
 Json = Annotated[bool, typer.Option("--json", help="End with one line of JSON on standard output.")]

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
-from skitter.cli.run import Crawl, finish, run_crawl
+from skitter.cli.run import Running, finish, run_crawl
 from skitter.cli.tour import (
     ARCHIVE,
     BEST_OUT,
@@ -19,6 +19,7 @@ from skitter.cli.tour import (
     stops,
 )
 from skitter.config import RunOptions
+from skitter.crawl.summary import Summary
 from skitter.demo import library
 from skitter.demo.build import demo_web
 from skitter.demo.server import DemoServer
@@ -137,7 +138,7 @@ class DemoRun:
     @asynccontextmanager
     async def open(
         self, job: Job, options: RunOptions, seeds: Iterator[str] | None
-    ) -> AsyncIterator[Crawl]:
+    ) -> AsyncIterator[Running[Summary]]:
         """Start the web, then open the crawl of it: all of it, or of the library by subject."""
         async with DemoServer(self.web, port=self._port) as server:
             self.web, self._port = server.web, server.port

@@ -1,4 +1,4 @@
-"""Runs one crawl under the eyes of a person: progress, signals, the end in words.
+"""Runs a crawl or a service under the eyes of a person: progress, signals, the end in words.
 
 The first Ctrl-C or SIGTERM lets what is in flight finish, the second stops at once, the third
 ends the process. The frontier is durable, so none of them loses anything.
@@ -12,7 +12,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractAsyncContextManager, contextmanager
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import uvloop
 
@@ -28,15 +28,18 @@ _LOG_LINE_CHARS = 300
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
-class Crawl(Protocol):
-    """What the command line needs of a running crawl."""
+R_co = TypeVar("R_co", covariant=True)
+
+
+class Running(Protocol[R_co]):
+    """What the command line needs of something that runs: a crawl, a member, a master."""
 
     @property
     def stats(self) -> CrawlStats:
         """Its counters, live."""
 
-    async def run(self) -> Summary:
-        """Crawl until finished or stopped."""
+    async def run(self) -> R_co:
+        """Work until finished or stopped."""
 
     def stop(self) -> None:
         """Begin to drain."""
@@ -45,7 +48,9 @@ class Crawl(Protocol):
         """Stop at once."""
 
 
-OpenCrawl = Callable[[Job, RunOptions, Iterator[str] | None], AbstractAsyncContextManager[Crawl]]
+OpenCrawl = Callable[
+    [Job, RunOptions, Iterator[str] | None], AbstractAsyncContextManager[Running[Summary]]
+]
 
 
 class Interruptions:
@@ -53,12 +58,12 @@ class Interruptions:
 
     def __init__(self, display: Display) -> None:
         self._display = display
-        self._crawl: Crawl | None = None
+        self._running: Running[object] | None = None
         self._main: asyncio.Task[object] | None = None
         self.count = 0
 
     def install(self, loop: asyncio.AbstractEventLoop, main: asyncio.Task[object]) -> None:
-        """Listen from now on; until a crawl is watched a signal cancels ``main``."""
+        """Listen from now on; until something is watched a signal cancels ``main``."""
         self._main = main
         for number in STOP_SIGNALS:
             loop.add_signal_handler(number, self.interrupt)
@@ -68,9 +73,9 @@ class Interruptions:
         for number in STOP_SIGNALS:
             loop.remove_signal_handler(number)
 
-    def watch(self, crawl: Crawl) -> None:
-        """Direct signals to ``crawl``."""
-        self._crawl = crawl
+    def watch(self, running: Running[object]) -> None:
+        """Direct signals to what runs."""
+        self._running = running
 
     def interrupt(self) -> None:
         """Act on one signal."""
@@ -78,15 +83,15 @@ class Interruptions:
         if self.count > 2:
             self._display.close()
             os._exit(INTERRUPTED)
-        if self._crawl is None:
+        if self._running is None:
             if self._main is not None:
                 self._main.cancel()
         elif self.count == 1:
-            self._display.say(_stopping(self._crawl.stats.in_flight))
-            self._crawl.stop()
+            self._display.say(_stopping(self._running.stats.in_flight))
+            self._running.stop()
         else:
             self._display.say("stopping at once")
-            self._crawl.abort()
+            self._running.abort()
 
 
 def run_crawl(
@@ -97,14 +102,23 @@ def run_crawl(
     There is no summary when the crawl was interrupted before it began.
     """
     display = make_display(quiet=options.quiet, page_limit=job.limits.pages)
+    summary = run_watched(lambda: open_crawl(job, options, seeds), display)
+    if summary is None:
+        return None, INTERRUPTED
+    return summary, INTERRUPTED if summary.stopped_by == "interrupted" else OK
+
+
+def run_watched(
+    opened: Callable[[], AbstractAsyncContextManager[Running[R_co]]], display: Display
+) -> R_co | None:
+    """Open something and let it run; None when it was interrupted before it began."""
     try:
         with _logged_to(display):
-            summary = uvloop.run(_watched(open_crawl, job, options, seeds, display))
+            return uvloop.run(_watched(opened, display))
     except (KeyboardInterrupt, asyncio.CancelledError):
-        return None, INTERRUPTED
+        return None
     finally:
         display.close()
-    return summary, INTERRUPTED if summary.stopped_by == "interrupted" else OK
 
 
 def finish(summary: Summary | None, options: RunOptions, resume: str) -> None:
@@ -123,31 +137,27 @@ def finish(summary: Summary | None, options: RunOptions, resume: str) -> None:
 
 
 async def _watched(
-    open_crawl: OpenCrawl,
-    job: Job,
-    options: RunOptions,
-    seeds: Iterator[str] | None,
-    display: Display,
-) -> Summary:
+    opened: Callable[[], AbstractAsyncContextManager[Running[R_co]]], display: Display
+) -> R_co:
     loop = asyncio.get_running_loop()
     main = asyncio.current_task()
     assert main is not None
     interruptions = Interruptions(display)
     interruptions.install(loop, main)
     try:
-        async with open_crawl(job, options, seeds) as crawl:
-            interruptions.watch(crawl)
+        async with opened() as running:
+            interruptions.watch(running)
             display.open()
-            return await _with_progress(crawl, display)
+            return await _with_progress(running, display)
     finally:
         interruptions.remove(loop)
 
 
-async def _with_progress(crawl: Crawl, display: Display) -> Summary:
+async def _with_progress(running: Running[R_co], display: Display) -> R_co:
     async with asyncio.TaskGroup() as tasks:
-        progress = tasks.create_task(display.follow(crawl.stats))
+        progress = tasks.create_task(display.follow(running.stats))
         try:
-            return await crawl.run()
+            return await running.run()
         finally:
             progress.cancel()
 

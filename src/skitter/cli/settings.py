@@ -4,7 +4,8 @@ import json
 import os
 from pathlib import Path
 
-from skitter.config import Resolved, Settings, default_of, resolve
+from skitter.config import SECRETS, Resolved, Settings, default_of, resolve
+from skitter.frontier.redis.address import without_password
 
 Row = tuple[str, object, str]
 """Name, value and source of one setting."""
@@ -28,8 +29,15 @@ def setting_rows(resolved: Resolved) -> list[Row]:
         if said is None:
             rows.append((name, default_of(name), "default"))
         else:
-            rows.append((name, said.value, said.place))
+            rows.append((name, _harmless(name, said.value), said.place))
     return rows
+
+
+def _harmless(name: str, value: object) -> object:
+    """Return a value as it may be shown: no token, no password."""
+    if name in SECRETS:
+        return "(set)"
+    return without_password(str(value)) if name == "store" else value
 
 
 def _print_table(rows: list[Row]) -> None:

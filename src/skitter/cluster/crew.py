@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
+from skitter.errors import ConfigError
 from skitter.observability.stats import CrawlStats
 
 FIRST_WAIT_S = 0.5
@@ -92,7 +93,7 @@ class Worker:
             if code == 0 or self._stopping:
                 return
             if code == 2:
-                raise WorkerRefused(self._name)
+                raise ConfigError(f"worker {self._name} refuses to work; it has said why above")
             if clock() - started > CALM_S:
                 wait_s = FIRST_WAIT_S
             log.warning("worker %s ended (%s); again in %.1f s", self._name, _ending(code), wait_s)
@@ -141,8 +142,11 @@ class Worker:
             _signal(process, signal.SIGKILL)
 
 
-class WorkerRefused(Exception):
-    """A worker ended because of what it was told; it would do so again."""
+    def kill(self) -> None:
+        """End the worker at once."""
+        self._stopping = True
+        if self._process is not None:
+            _signal(self._process, signal.SIGKILL)
 
 
 class Crew:
@@ -162,6 +166,11 @@ class Crew:
     async def stop(self) -> None:
         """Stop all workers at the same time."""
         await asyncio.gather(*(worker.stop() for worker in self.workers))
+
+    def kill(self) -> None:
+        """End all workers at once."""
+        for worker in self.workers:
+            worker.kill()
 
     def add_to(self, stats: CrawlStats) -> None:
         """Show what the workers do, beside nothing else."""

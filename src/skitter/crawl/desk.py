@@ -80,6 +80,11 @@ class Desks:
         return desk
 
     @property
+    def delayed(self) -> bool:
+        """Whether a job keeps a delay between requests: they must begin when they are claimed."""
+        return any(desk.equipment.job.polite.delay for desk in self.open.values())
+
+    @property
     def unsafe(self) -> int:
         """Visits that ended but are not safe yet."""
         return sum(desk.committer.unsafe for desk in self.open.values())

@@ -82,6 +82,11 @@ class Engine:
         """Return the slots in which leases are worked on."""
         return {lease.slot for lease in self._live.values()}
 
+    @property
+    def counted(self) -> tuple[int, int]:
+        """Pages ended in this run, and leases held, for others to see."""
+        return self._stats.run_pages, len(self._live)
+
     def others_have(self, pages: int, leased: int) -> None:
         """Take note of how far the job is over all members: pages ended, URLs leased."""
         mine = self._ended_pages + len(self._live)
@@ -190,7 +195,7 @@ class Engine:
     def _wanted(self) -> int:
         """Return how many leases to claim: enough to keep the workers busy, and a few ahead."""
         # A lease claimed ahead starts when a worker is free, which need not keep a delay.
-        ahead = max(2, self._limit // 4) if self._options.ahead else 0
+        ahead = 0 if self._desks.delayed else max(2, self._limit // 4)
         wanted = self._limit + ahead - self._active - len(self._leases)
         if self._options.best_first:
             wanted = min(wanted, max(2, self._ended_pages // SETTLED) - len(self._live))

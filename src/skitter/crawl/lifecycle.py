@@ -97,7 +97,7 @@ class Crawl:
                 raise
         except BaseExceptionGroup as group:
             # The tasks of a crawl fail together; what made them fail is what a person wants.
-            raise _first(group) from group
+            raise first_error(group) from group
         return await self._summary(self._clock.boot() - started)
 
     async def _crawl(self) -> None:
@@ -196,7 +196,7 @@ class Crawl:
         return str(found["why"])
 
 
-def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
+def first_error(group: BaseExceptionGroup[BaseException]) -> BaseException:
     """Return the first error inside nested groups, the kinds meant for people before others."""
     known = group.subgroup(SkitterError) or group
     error: BaseException = known

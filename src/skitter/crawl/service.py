@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Sequence
 
 from skitter.crawl.engine import Engine
-from skitter.crawl.lifecycle import Helper
+from skitter.crawl.lifecycle import Helper, first_error
 from skitter.crawl.works import EngineOptions, Works
 from skitter.observability.stats import CrawlStats
 
@@ -22,6 +22,7 @@ class Service:
         self._helpers = helpers
         self.engine = Engine(works, None, stats=self.stats, options=options)
         self.engine.seeded()
+        self._main: asyncio.Task[None] | None = None
 
     @property
     def stopped_by(self) -> str:
@@ -32,8 +33,25 @@ class Service:
         """Begin to drain: requests in flight may finish."""
         self.engine.stop("interrupted")
 
-    async def run(self) -> None:
-        """Work until stopped or idle for long enough."""
+    def abort(self) -> None:
+        """Stop at once; what is not safe yet is fetched again by others."""
+        self.stop()
+        if self._main is not None:
+            self._main.cancel()
+
+    async def run(self) -> str:
+        """Work until stopped or idle for long enough; answers why it ended."""
+        self._main = asyncio.create_task(self._serve())
+        try:
+            await self._main
+        except asyncio.CancelledError:
+            if not self.stopped_by:
+                raise
+        except BaseExceptionGroup as group:
+            raise first_error(group) from group
+        return self.stopped_by
+
+    async def _serve(self) -> None:
         await self._works.holdings.refresh()
         async with asyncio.TaskGroup() as group:
             extras = [

@@ -43,7 +43,8 @@ class Totals:
                 totals.status_codes[int(name[len(STATUS) :])] = n
             elif name.startswith(ERROR):
                 totals.errors[name[len(ERROR) :]] = n
-            else:
+            elif hasattr(totals, name):
+                # Members of a later version may count more.
                 setattr(totals, name, n)
         return totals
 

@@ -20,8 +20,6 @@ class EngineOptions:
     """Seconds after which the run ends."""
     bytes: int | None = None
     """Bytes of pages after which the run ends, counted over all runs of the job."""
-    ahead: bool = True
-    """Claim more than the workers can begin at once; only without a delay between requests."""
     best_first: bool = False
     """Let what is under way not outrun what is known: the best link may be on a page to come."""
     patience_s: float = 180.0

@@ -1,6 +1,6 @@
 """A job and options in, a running crawl out."""
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
@@ -8,10 +8,10 @@ from skitter.clock import SystemClock
 from skitter.config import RunOptions
 from skitter.crawl.desk import Desks, FreedHosts
 from skitter.crawl.inspect import InspectServer
-from skitter.crawl.lifecycle import Crawl, Parts, Places
+from skitter.crawl.lifecycle import Crawl, Helper, Parts, Places
 from skitter.crawl.load import raise_file_limit
 from skitter.crawl.recording import Recording
-from skitter.crawl.rights import EverySlot
+from skitter.crawl.rights import EverySlot, Rights
 from skitter.crawl.seeding import Seeder
 from skitter.crawl.summary import Totals
 from skitter.crawl.works import EngineOptions, Works
@@ -25,6 +25,7 @@ from skitter.wiring.assembly import Assembly
 from skitter.wiring.files import open_sinks, refuse_other_archive
 from skitter.wiring.parts import job_entry, make_archive, make_fetcher, make_sinks, seen_options
 from skitter.wiring.store import Store
+from skitter.wiring.workers import open_helpers
 
 LOCAL_LEASE_MS = 7 * 24 * 3600 * 1000
 """Nobody else works on a directory held by this process, and a restart ends every lease: leases
@@ -47,26 +48,40 @@ async def open_crawl(
         await frontier.open()
         stack.push_async_callback(frontier.close)
         number = await _enter_job(frontier, job, options.data)
-        store = Store(
-            frontier=frontier,
-            reader=frontier,
-            control=frontier,
-            secret=frontier.secret,
-            clock=SystemClock(),
-            holdings=EverySlot(frontier, "local"),
-            lease_ms=LOCAL_LEASE_MS,
-        )
+        store = _local_store(frontier, shared=options.workers > 0)
         await refuse_other_archive(store, number, make_archive(job, options))
         recording = Recording()
         recording.serve(number, await open_sinks(stack, store, number, make_sinks(options)))
         frontier.records = recording
-        crawl = await assemble(stack, job, number, options, store)
+        helpers = [await open_helpers(stack, frontier, store, options)] if options.workers else []
+        crawl = await assemble(stack, job, number, options, store, helpers)
         crawl.feed(seeds)
         yield crawl
 
 
+def _local_store(frontier: EmbeddedFrontier, *, shared: bool) -> Store:
+    """Return the store of a directory, which worker processes may share."""
+    clock = SystemClock()
+    holdings = EverySlot(frontier, "local")
+    return Store(
+        frontier=frontier,
+        reader=frontier,
+        control=frontier,
+        secret=frontier.secret,
+        clock=clock,
+        holdings=holdings,
+        lease_ms=LOCAL_LEASE_MS,
+        rights=Rights(holdings, clock, LOCAL_LEASE_MS) if shared else None,
+    )
+
+
 async def assemble(
-    stack: AsyncExitStack, job: Job, number: JobNumber, options: RunOptions, store: Store
+    stack: AsyncExitStack,
+    job: Job,
+    number: JobNumber,
+    options: RunOptions,
+    store: Store,
+    helpers: Sequence[Helper] = (),
 ) -> Crawl:
     """Put a crawl together on an open store; the stack closes what is opened here."""
     assembly = Assembly(job, number, options, store)
@@ -90,6 +105,7 @@ async def assemble(
             seeder=Seeder(assembly.equipment),
             explainer=assembly.explainer,
             totals=Totals.of(await store.reader.tallies(number)),
+            helpers=helpers,
         ),
         engine_options(job, options, store.lease_ms),
         Places(data=options.data, out=options.out, warc=options.warc),
@@ -138,7 +154,6 @@ def engine_options(job: Job, options: RunOptions, lease_ms: int) -> EngineOption
         pages=job.limits.pages,
         time_s=job.limits.time,
         bytes=job.limits.bytes,
-        ahead=not job.polite.delay,
         best_first=job.order is Order.BEST,
         lease_ms=lease_ms,
     )

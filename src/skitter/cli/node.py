@@ -1,0 +1,75 @@
+"""``skitter node``: this machine joins a cluster."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from skitter.cli import crawl_flags as flag
+from skitter.cli.examples import examples
+
+EXAMPLES = examples(
+    "skitter node --store redis://10.0.0.5:6379",
+    "skitter node --store 'rediss://skitter:secret@redis.example.com?namespace=news' --workers 4",
+    "SKITTER_TOKEN=... skitter node --control http://10.0.0.5:8440 --idle-exit 30",
+)
+
+Store = Annotated[
+    str | None,
+    typer.Option(metavar="URL", help="Work for the crawls in this Redis or Valkey."),
+]
+Control = Annotated[
+    str | None,
+    typer.Option(
+        metavar="URL", help="Work for this master (skitter up); no Redis is needed or seen."
+    ),
+]
+Token = Annotated[
+    str | None,
+    typer.Option(
+        metavar="T", help="The master's token; better in SKITTER_TOKEN, where ps does not show it."
+    ),
+]
+Workers = Annotated[
+    int | None, typer.Option(metavar="N", help="Worker processes; default one per core.")
+]
+Name = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="What this machine is called; default its host name."),
+]
+IdleExit = Annotated[
+    int | None,
+    typer.Option(metavar="N", help="End after N claims in a row that brought nothing."),
+]
+Data = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="DIR", help="Keep what is this machine's own here; default .skitter/node."
+    ),
+]
+Index = Annotated[int | None, typer.Option(hidden=True)]
+
+
+def node(  # noqa: PLR0913, PLR0917  one parameter a flag; the values are read from the context
+    ctx: typer.Context,
+    store: Store = None,
+    control: Control = None,
+    token: Token = None,
+    workers: Workers = None,
+    name: Name = None,
+    idle_exit: IdleExit = None,
+    data: Data = None,
+    concurrency: flag.Concurrency = None,
+    allow_private: flag.AllowPrivate = None,
+    hosts: flag.Hosts = None,
+    fast: flag.Fast = None,
+    quiet: flag.Quiet = None,
+    index: Index = None,
+) -> None:
+    """Let this machine help: it joins at once and leaves at Ctrl-C, and nothing is lost by either.
+
+    A crawl begins with: skitter crawl URL --store URL
+    """
+    from skitter.cli.node_run import node_on  # noqa: PLC0415  heavy, not for --help
+
+    raise typer.Exit(node_on(ctx.params, index))

@@ -1,0 +1,112 @@
+"""A member for every job of a store or a master: what ``skitter node`` runs."""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from skitter.config import DEFAULT_CONCURRENCY, RunOptions
+from skitter.crawl.desk import Desk, Desks, FreedHosts
+from skitter.crawl.load import raise_file_limit
+from skitter.crawl.service import Service
+from skitter.crawl.works import EngineOptions, Works
+from skitter.errors import ConfigError
+from skitter.job.spec import Job
+from skitter.types import JobNumber
+from skitter.wiring.assembly import Assembly
+from skitter.wiring.shared import Membership, machine_name, open_master, open_redis
+from skitter.wiring.store import Store
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeOptions:
+    """What one machine brings into a cluster."""
+
+    store: str | None = None
+    """URL of a Redis or Valkey store."""
+    control: str | None = None
+    """Address of a master, or the path of its socket."""
+    token: str = ""
+    name: str = ""
+    """What the machine is called; empty takes its host name."""
+    workers: int = 1
+    idle_exit: int | None = None
+    data: Path = Path(".skitter/node")
+    concurrency: int = DEFAULT_CONCURRENCY
+    allow_private: bool = False
+    hosts: Path | None = None
+    fast: bool = False
+    quiet: bool = False
+
+
+class _DeskMaker:
+    """Opens a desk for a job when its first URL comes."""
+
+    def __init__(self, stack: AsyncExitStack, store: Store, options: NodeOptions, data: Path):
+        self._stack = stack
+        self._store = store
+        self._options = options
+        self._data = data
+        self.freed = FreedHosts()
+
+    async def __call__(self, number: JobNumber) -> Desk:
+        """Read the job from the store and make ready to visit its URLs."""
+        job = Job.from_json((await self._store.reader.jobs())[number].spec)
+        run = _run_options(self._options, job, self._data)
+        assembly = Assembly(job, number, run, self._store)
+        self._stack.push_async_callback(assembly.close)
+        return await assembly.open(self.freed.add)
+
+
+@asynccontextmanager
+async def open_member(options: NodeOptions, index: int = 1) -> AsyncIterator[Service]:
+    """Join as worker ``index`` of this machine, and leave when the block ends."""
+    raise_file_limit()
+    async with AsyncExitStack() as stack:
+        data = options.data / str(index)
+        data.mkdir(parents=True, exist_ok=True)
+        store, memberships = await _join(stack, options, index)
+        make = _DeskMaker(stack, store, options, data)
+        works = Works(
+            frontier=store.frontier,
+            reader=store.reader,
+            clock=store.clock,
+            desks=Desks(make),
+            holdings=store.holdings,
+            freed=make.freed,
+            rights=store.rights,
+        )
+        bounds = EngineOptions(
+            concurrency=options.concurrency,
+            lease_ms=store.lease_ms,
+            idle_exit=options.idle_exit,
+        )
+        service = Service(works, bounds, memberships)
+        for membership in memberships:
+            membership.serve(service.engine)
+        yield service
+
+
+async def _join(
+    stack: AsyncExitStack, options: NodeOptions, index: int
+) -> tuple[Store, Sequence[Membership]]:
+    member = f"{options.name or machine_name()}-{index}"
+    if options.control is not None:
+        return await open_master(stack, options.control, options.token, member), ()
+    if options.store is None:
+        raise ConfigError("nowhere to join: wanted --store URL or --control URL")
+    name = member if options.name else ""
+    store, membership = await open_redis(stack, options.store, member=member, name=name)
+    return store, (membership,)
+
+
+def _run_options(options: NodeOptions, job: Job, data: Path) -> RunOptions:
+    archive = job.archive.directory
+    return RunOptions(
+        data=data,
+        warc=Path(archive).expanduser() if archive else None,
+        fast=options.fast,
+        concurrency=options.concurrency,
+        allow_private=options.allow_private,
+        hosts=options.hosts,
+    )

@@ -1,0 +1,146 @@
+"""Stores that several processes use: a master's over the network, or Redis."""
+
+import socket
+from collections.abc import Collection, Sequence
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+from skitter.cluster.names import default_name
+from skitter.cluster.tenure import Tenure
+from skitter.crawl.engine import Engine
+from skitter.crawl.rights import EverySlot, Rights
+from skitter.frontier.model import LEASE_MS, Grant, SeenOptions
+from skitter.url.partition import SLOTS
+from skitter.wiring.store import Store
+
+
+def machine_name() -> str:
+    """Return what this machine calls itself."""
+    return socket.gethostname() or "machine"
+
+
+class Membership:
+    """A member's part in a cluster, as its engine sees it and as a helper of its crawl."""
+
+    def __init__(self) -> None:
+        self._tenure: Tenure | None = None
+        self._engine: Engine | None = None
+
+    def begin(self, tenure: Tenure) -> None:
+        """Take up the tenure."""
+        self._tenure = tenure
+        tenure.on_lost = self._lost
+        tenure.counted = self._counted
+
+    @property
+    def tenure(self) -> Tenure:
+        """What is owned."""
+        assert self._tenure is not None
+        return self._tenure
+
+    def serve(self, engine: Engine) -> None:
+        """Name the engine whose work the slots are for."""
+        self._engine = engine
+
+    def busy(self) -> Collection[int]:
+        """Return the slots in which something is worked on."""
+        return self._engine.busy_slots() if self._engine is not None else ()
+
+    def _lost(self, slots: Collection[int]) -> None:
+        if self._engine is not None:
+            self._engine.abort(slots)
+
+    def _counted(self) -> tuple[int, int]:
+        return self._engine.counted if self._engine is not None else (0, 0)
+
+    @property
+    def grants(self) -> Sequence[Grant]:
+        """What may be claimed from at this moment."""
+        return self.tenure.grants
+
+    @property
+    def complete(self) -> bool:
+        """Whether every slot is owned here."""
+        return len(self.tenure.grants) == SLOTS
+
+    def holds(self, slot: int) -> bool:
+        """Tell whether a slot is owned at this moment."""
+        return self.tenure.holds(slot)
+
+    async def refresh(self) -> None:
+        """Own anew what was refused as another's."""
+        await self.tenure.refresh()
+
+    async def run(self) -> None:
+        """Keep what is owned in step with the plan, until cancelled."""
+        await self.tenure.run()
+
+    async def settle(self) -> None:
+        """Let others take over what is not worked on any longer."""
+        self.tenure.retire()
+
+
+async def open_master(stack: AsyncExitStack, address: str | Path, token: str, member: str) -> Store:
+    """Join a master; the stack leaves it."""
+    from skitter.frontier.remote.client import RemoteFrontier  # noqa: PLC0415  brings a client
+
+    frontier = RemoteFrontier(address, token, name=member)
+    await frontier.open()
+    stack.push_async_callback(frontier.close)
+    holdings = EverySlot(frontier, member)
+    return Store(
+        frontier=frontier,
+        reader=frontier,
+        control=frontier,
+        secret=frontier.secret,
+        clock=frontier.clock,
+        holdings=holdings,
+        lease_ms=LEASE_MS,
+        member=member,
+        rights=Rights(holdings, frontier.clock, LEASE_MS),
+    )
+
+
+async def open_redis(
+    stack: AsyncExitStack, url: str, *, member: str, name: str = "", seen: SeenOptions | None = None
+) -> tuple[Store, Membership]:
+    """Join a Redis or Valkey store as a member; the stack leaves it.
+
+    ``member`` names the files of this process, ``name`` tells it from all others alive.
+    """
+    from skitter.frontier.redis.address import StoreAddress  # noqa: PLC0415  brings a client
+    from skitter.frontier.redis.frontier import RedisFrontier  # noqa: PLC0415
+    from skitter.frontier.redis.members import RedisMembers  # noqa: PLC0415
+    from skitter.frontier.redis.nodes import Nodes  # noqa: PLC0415
+
+    address = StoreAddress.parse(url)
+    nodes = Nodes(address)
+    await nodes.open()
+    stack.push_async_callback(nodes.close)
+    frontier = RedisFrontier(nodes, seen=seen)
+    await frontier.open()
+    stack.push_async_callback(frontier.close)
+    membership = Membership()
+    tenure = Tenure(
+        frontier,
+        RedisMembers(nodes, frontier.keys),
+        name=name or default_name(),
+        node=machine_name(),
+        clock=frontier.clock,
+        busy=membership.busy,
+    )
+    membership.begin(tenure)
+    await tenure.open()
+    stack.push_async_callback(tenure.close)
+    store = Store(
+        frontier=frontier,
+        reader=frontier,
+        control=frontier,
+        secret=frontier.secret,
+        clock=frontier.clock,
+        holdings=membership,
+        lease_ms=LEASE_MS,
+        member=member,
+        rights=Rights(membership, frontier.clock, LEASE_MS),
+    )
+    return store, membership
