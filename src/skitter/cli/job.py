@@ -7,7 +7,53 @@ import typer
 
 from skitter.cli.examples import examples
 
-app = typer.Typer(help="Jobs: get their records and seeds out.", no_args_is_help=True)
+app = typer.Typer(
+    help="Jobs: give them to a master, look at them, get their records and seeds out.",
+    no_args_is_help=True,
+)
+
+ADD_EXAMPLES = examples("skitter job add news.toml --data state")
+LIST_EXAMPLES = examples("skitter job list --data state", "skitter job list --data state --json")
+SHOW_EXAMPLES = examples("skitter job show sichuan-notices --data state")
+
+MasterData = Annotated[
+    Path | None,
+    typer.Option(metavar="DIR", help="Data directory of the master; default .skitter/up."),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Lines of JSON instead of a table.")]
+
+
+@app.command("add", epilog=ADD_EXAMPLES)
+def add(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A job file, TOML or JSON.")],
+    data: MasterData = None,
+    json: AsJson = False,
+) -> None:
+    """Give a job to a running master (skitter up); its workers begin at once."""
+    from skitter.cli.jobs import add_job  # noqa: PLC0415  heavy, not for --help
+
+    add_job(file, data, as_json=json)
+
+
+@app.command("list", epilog=LIST_EXAMPLES)
+def list_jobs(data: MasterData = None, json: AsJson = False) -> None:
+    """List the jobs of a running master and how they stand."""
+    from skitter.cli.jobs import show_jobs  # noqa: PLC0415  heavy, not for --help
+
+    show_jobs({"jobs": True}, data, as_json=json)
+
+
+@app.command("show", epilog=SHOW_EXAMPLES)
+def show(
+    job: Annotated[str, typer.Argument(metavar="ID", help="The job.")],
+    data: MasterData = None,
+    json: AsJson = False,
+) -> None:
+    """Show how one job of a running master stands."""
+    from skitter.cli.jobs import show_jobs  # noqa: PLC0415  heavy, not for --help
+
+    show_jobs({"show_job": job}, data, as_json=json)
+
 
 EXPORT_EXAMPLES = examples(
     "skitter job export example.com-1a2b3c4d --out pages.parquet",

@@ -13,7 +13,7 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
-from skitter.cli import config, crawl, demo, job, node, page, probe, version
+from skitter.cli import config, crawl, demo, job, node, page, probe, up, version
 from skitter.cli.examples import examples
 from skitter.cli.report import BROKEN_PIPE, INTERRUPTED, OK, complain, report
 
@@ -42,6 +42,7 @@ app = typer.Typer(
     ),
 )
 app.command("crawl", epilog=crawl.EXAMPLES)(crawl.crawl)
+app.command("up", epilog=up.EXAMPLES)(up.up)
 app.command("node", epilog=node.EXAMPLES)(node.node)
 app.command("page", epilog=page.EXAMPLES)(page.page)
 app.add_typer(job.app, name="job")

@@ -64,7 +64,7 @@ def node_options(settings: Settings) -> NodeOptions:
 def _work(options: NodeOptions, index: int) -> int:
     """Be worker ``index`` of a machine, and tell the process that started it how it goes."""
     die_with_parent()
-    ended = run_watched(lambda: open_member(options, index), Teller())
+    ended = run_watched(lambda: open_member(options, index), Teller(), announces=False)
     # Whoever started this one told it to stop, and needs no word about it.
     return OK if ended is not None else INTERRUPTED
 

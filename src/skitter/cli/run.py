@@ -16,7 +16,7 @@ from typing import Protocol, TypeVar
 
 import uvloop
 
-from skitter.cli.progress import Display, make_display
+from skitter.cli.progress import Display, QuietDisplay, make_display
 from skitter.cli.report import INTERRUPTED, OK
 from skitter.cli.summary import summary_json, summary_lines
 from skitter.config import RunOptions
@@ -109,12 +109,19 @@ def run_crawl(
 
 
 def run_watched(
-    opened: Callable[[], AbstractAsyncContextManager[Running[R_co]]], display: Display
+    opened: Callable[[], AbstractAsyncContextManager[Running[R_co]]],
+    display: Display,
+    *,
+    announces: bool = True,
 ) -> R_co | None:
-    """Open something and let it run; None when it was interrupted before it began."""
+    """Open something and let it run; None when it was interrupted before it began.
+
+    Unless it ``announces``, nobody is told that it is about to stop.
+    """
+    interruptions = Interruptions(display if announces else QuietDisplay())
     try:
         with _logged_to(display):
-            return uvloop.run(_watched(opened, display))
+            return uvloop.run(_watched(opened, display, interruptions))
     except (KeyboardInterrupt, asyncio.CancelledError):
         return None
     finally:
@@ -137,12 +144,13 @@ def finish(summary: Summary | None, options: RunOptions, resume: str) -> None:
 
 
 async def _watched(
-    opened: Callable[[], AbstractAsyncContextManager[Running[R_co]]], display: Display
+    opened: Callable[[], AbstractAsyncContextManager[Running[R_co]]],
+    display: Display,
+    interruptions: Interruptions,
 ) -> R_co:
     loop = asyncio.get_running_loop()
     main = asyncio.current_task()
     assert main is not None
-    interruptions = Interruptions(display)
     interruptions.install(loop, main)
     try:
         async with opened() as running:

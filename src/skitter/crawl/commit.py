@@ -149,8 +149,7 @@ class Committer:
         task, batch = self._acks[0]
         receipt = await task
         self._acks.popleft()
-        if not self._acks:
-            self._with.reservations.arrived()
+        self._with.reservations.arrived(len(batch))
         stale = set(receipt.stale)
         if stale:
             log.warning("%s pages came too late; others fetch them again", len(stale))

@@ -5,6 +5,8 @@ fetched twice. So the last thing before links are queued is to hold back those t
 they are let go again when the visit ends without having settled it.
 """
 
+from collections import deque
+
 from skitter.frontier.model import Link
 from skitter.types import Fingerprint
 
@@ -14,12 +16,12 @@ class Reservations:
 
     def __init__(self) -> None:
         self._held: dict[Fingerprint, list[Link]] = {}
-        self._leaving: set[Fingerprint] = set()
-        """Links on their way into the queue: the store does not know them yet."""
+        self._leaving: deque[set[Fingerprint]] = deque()
+        """Links on their way into the queue, the first first: the store does not know them yet."""
 
     def reserve(self, fp: Fingerprint) -> bool:
         """Take a target; False when another visit has it or it is about to be queued."""
-        if fp in self._held or fp in self._leaving:
+        if fp in self._held or any(fp in links for links in self._leaving):
             return False
         self._held[fp] = []
         return True
@@ -30,7 +32,7 @@ class Reservations:
         Call ``arrived`` when the store has them.
         """
         passed = self.unreserved(links)
-        self._leaving.update([link.fp for link in passed])
+        self._leaving.append({link.fp for link in passed})
         return passed
 
     def unreserved(self, links: list[Link]) -> list[Link]:
@@ -47,9 +49,10 @@ class Reservations:
             held.append(link)
         return True
 
-    def arrived(self) -> None:
-        """Take note that the store knows everything that was passed on."""
-        self._leaving.clear()
+    def arrived(self, calls: int = 1) -> None:
+        """Take note that the store knows what the first ``calls`` calls passed on."""
+        for _ in range(calls):
+            self._leaving.popleft()
 
     def release(self, fp: Fingerprint) -> list[Link]:
         """Let a target go; answers the links that were held back."""

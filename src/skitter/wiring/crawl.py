@@ -23,7 +23,14 @@ from skitter.types import JobNumber
 from skitter.wiring.answers import Answers
 from skitter.wiring.assembly import Assembly
 from skitter.wiring.files import open_sinks, refuse_other_archive
-from skitter.wiring.parts import job_entry, make_archive, make_fetcher, make_sinks, seen_options
+from skitter.wiring.parts import (
+    job_entry,
+    make_archive,
+    make_fetcher,
+    make_sinks,
+    refuse_unstored_secrets,
+    seen_options,
+)
 from skitter.wiring.store import Store
 from skitter.wiring.workers import open_helpers
 
@@ -48,7 +55,7 @@ async def open_crawl(
         await frontier.open()
         stack.push_async_callback(frontier.close)
         number = await _enter_job(frontier, job, options.data)
-        store = _local_store(frontier, shared=options.workers > 0)
+        store = local_store(frontier, shared=options.workers > 0)
         await refuse_other_archive(store, number, make_archive(job, options))
         recording = Recording()
         recording.serve(number, await open_sinks(stack, store, number, make_sinks(options)))
@@ -59,7 +66,7 @@ async def open_crawl(
         yield crawl
 
 
-def _local_store(frontier: EmbeddedFrontier, *, shared: bool) -> Store:
+def local_store(frontier: EmbeddedFrontier, *, shared: bool = True, member: str = "") -> Store:
     """Return the store of a directory, which worker processes may share."""
     clock = SystemClock()
     holdings = EverySlot(frontier, "local")
@@ -71,6 +78,7 @@ def _local_store(frontier: EmbeddedFrontier, *, shared: bool) -> Store:
         clock=clock,
         holdings=holdings,
         lease_ms=LOCAL_LEASE_MS,
+        member=member,
         rights=Rights(holdings, clock, LOCAL_LEASE_MS) if shared else None,
     )
 
@@ -140,6 +148,8 @@ async def _enter_job(frontier: EmbeddedFrontier, job: Job, data: Path) -> JobNum
 async def _check(job: Job, options: RunOptions) -> None:
     await make_fetcher(job, options).close()
     job.http.resolved_headers()
+    if options.workers or options.store:
+        refuse_unstored_secrets(job)
     for sink in make_sinks(options):
         sink.check()
     archive = make_archive(job, options)

@@ -89,6 +89,17 @@ def job_entry(job: Job) -> JobEntry:
     )
 
 
+def refuse_unstored_secrets(job: Job) -> None:
+    """Raise when other processes could not send a header of the job: secrets are not stored."""
+    stored = Job.from_json(job.to_json()).http.headers
+    missing = [name for name in job.http.headers if name not in stored]
+    if missing:
+        raise ConfigError(
+            f"http.headers.{missing[0]}: other processes work on this job, and a secret is not"
+            " kept in the store; write env:NAME and set NAME wherever they run"
+        )
+
+
 def seen_options(job: Job) -> SeenOptions:
     """Return how the frontier remembers known URLs."""
     seen = job.seen

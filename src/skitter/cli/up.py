@@ -1,0 +1,52 @@
+"""``skitter up``: a master that other machines work for."""
+
+from typing import Annotated
+
+import typer
+
+from skitter.cli import crawl_flags as flag
+from skitter.cli.examples import examples
+
+EXAMPLES = examples(
+    "skitter up --data state",
+    "SKITTER_TOKEN=... skitter up --data state --host 10.0.0.5 --workers 4",
+    "skitter job add news.toml --data state",
+    "SKITTER_TOKEN=... skitter node --control http://10.0.0.5:8440",
+)
+
+Host = Annotated[
+    str | None, typer.Option(metavar="ADDRESS", help="Address to listen on; default 127.0.0.1.")
+]
+Port = Annotated[int | None, typer.Option(metavar="N", help="Port to listen on; default 8440.")]
+Token = Annotated[
+    str | None,
+    typer.Option(
+        metavar="T",
+        help="What nodes have to know; better in SKITTER_TOKEN. Default: made, kept in --data.",
+    ),
+]
+Workers = Annotated[
+    int | None, typer.Option(metavar="N", help="Worker processes here; default one per core.")
+]
+
+
+def up(  # noqa: PLR0913, PLR0917  one parameter a flag; the values are read from the context
+    ctx: typer.Context,
+    host: Host = None,
+    port: Port = None,
+    data: flag.Data = None,
+    workers: Workers = None,
+    token: Token = None,
+    concurrency: flag.Concurrency = None,
+    allow_private: flag.AllowPrivate = None,
+    hosts: flag.Hosts = None,
+    fast: flag.Fast = None,
+    quiet: flag.Quiet = None,
+) -> None:
+    """Serve crawls from this machine: workers here, and nodes on others that join with the token.
+
+    Jobs come with: skitter job add FILE --data DIR
+    """
+    from skitter.cli.up_run import up_on  # noqa: PLC0415  heavy, not for --help
+
+    raise typer.Exit(up_on(ctx.params))

@@ -1,0 +1,51 @@
+"""What ``skitter up`` does."""
+
+import os
+import sys
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from skitter.cli.progress import make_display
+from skitter.cli.report import INTERRUPTED
+from skitter.cli.run import run_watched
+from skitter.config import DEFAULT_CONCURRENCY, STATE_DIR, Settings, resolve
+from skitter.wiring.up import Master, UpOptions, open_up
+
+DEFAULT_PORT = 8440
+
+
+def up_on(params: Mapping[str, object]) -> int:
+    """Serve with what flags, environment and file say; return the exit code."""
+    given = {name: params[name] for name in Settings.model_fields if params.get(name) is not None}
+    options = up_options(resolve(given, os.environ, Path.cwd()).settings)
+    run_watched(lambda: _announced(options), make_display(quiet=options.quiet))
+    return INTERRUPTED
+
+
+def up_options(settings: Settings) -> UpOptions:
+    """Return what a master is started with."""
+    cores = len(os.sched_getaffinity(0))
+    return UpOptions(
+        data=settings.data or STATE_DIR / "up",
+        host=settings.host or "127.0.0.1",
+        port=DEFAULT_PORT if settings.port is None else settings.port,
+        token=settings.token or "",
+        workers=cores if settings.workers is None else settings.workers,
+        concurrency=settings.concurrency or DEFAULT_CONCURRENCY,
+        allow_private=bool(settings.allow_private),
+        hosts=settings.hosts,
+        fast=bool(settings.fast),
+        quiet=bool(settings.quiet),
+    )
+
+
+@asynccontextmanager
+async def _announced(options: UpOptions) -> AsyncIterator[Master]:
+    """Say where the master listens before its progress is shown."""
+    async with open_up(options) as master:
+        if not options.quiet:
+            token = "" if master.token is None else f"; the token is in {master.token}"
+            where = f"http://{options.host}:{master.port}"
+            print(f"listening on {where}{token}", file=sys.stderr, flush=True)
+        yield master

@@ -1,0 +1,155 @@
+"""``skitter up``: a master that serves its store, writes the records and runs workers."""
+
+import asyncio
+import secrets
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from skitter.cluster.crew import Crew
+from skitter.config import DEFAULT_CONCURRENCY, RunOptions
+from skitter.crawl.inspect import InspectServer
+from skitter.crawl.load import raise_file_limit
+from skitter.crawl.recording import Recording
+from skitter.crawl.summary import Totals
+from skitter.errors import ConfigError
+from skitter.frontier.embedded.datadir import DataDir
+from skitter.frontier.embedded.frontier import EmbeddedFrontier
+from skitter.frontier.remote.server import RemoteServer
+from skitter.frontier.remote.shell import RemoteShell
+from skitter.observability.stats import CrawlStats
+from skitter.wiring.crawl import local_store
+from skitter.wiring.jobs import JobHost
+from skitter.wiring.node import NodeOptions
+from skitter.wiring.store import Store
+from skitter.wiring.workers import SOCKET, node_crew
+
+TOKEN_FILE = "token"  # noqa: S105  the name of a file
+STATS_S = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UpOptions:
+    """What a master is started with."""
+
+    data: Path
+    host: str = "127.0.0.1"
+    port: int = 8440
+    token: str = ""
+    """Empty takes the one in the data directory, made when there is none."""
+    workers: int = 1
+    concurrency: int = DEFAULT_CONCURRENCY
+    allow_private: bool = False
+    hosts: Path | None = None
+    fast: bool = False
+    quiet: bool = False
+
+
+class Master:
+    """A running master."""
+
+    def __init__(self, store: Store, crew: Crew, shell: RemoteShell, token: Path | None) -> None:
+        self.stats = CrawlStats()
+        self.port = shell.port
+        self.token = token
+        """Where the token is, if it was not given."""
+        self._store = store
+        self._crew = crew
+        self._stopping = asyncio.Event()
+
+    async def run(self) -> str:
+        """Serve until stopped."""
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(self._crew.run()), group.create_task(self._watch())]
+            await self._stopping.wait()
+            await self._crew.stop()
+            for task in tasks:
+                task.cancel()
+        return "interrupted"
+
+    def stop(self) -> None:
+        """Let the workers finish their requests, then end."""
+        self._stopping.set()
+
+    def abort(self) -> None:
+        """End the workers at once."""
+        self._crew.kill()
+        self._stopping.set()
+
+    async def _watch(self) -> None:
+        """Keep the counts a person watches fresh."""
+        reader, stats = self._store.reader, self.stats
+        while True:
+            self._crew.add_to(stats)
+            pending = 0
+            total: dict[str, int] = {}
+            for job in await reader.jobs():
+                pending += (await reader.counts(job)).pending
+                for name, n in (await reader.tallies(job)).items():
+                    total[name] = total.get(name, 0) + n
+            Totals.of(total).show(stats)
+            stats.queued = pending
+            stats.hosts = await reader.hosts_with_work()
+            await asyncio.sleep(STATS_S)
+
+
+@asynccontextmanager
+async def open_up(options: UpOptions) -> AsyncIterator[Master]:
+    """Open a master on its data directory, and close it in reverse order."""
+    raise_file_limit()
+    async with AsyncExitStack() as stack:
+        data = DataDir(options.data)
+        data.acquire()
+        stack.callback(data.release)
+        token = options.token or _kept_token(options.data)
+        frontier = EmbeddedFrontier(data.frontier, durable=not options.fast)
+        await frontier.open()
+        stack.push_async_callback(frontier.close)
+        store = local_store(frontier, member="up")
+        frontier.records = recording = Recording()
+        run = RunOptions(
+            data=options.data,
+            fast=options.fast,
+            concurrency=options.concurrency,
+            allow_private=options.allow_private,
+            hosts=options.hosts,
+        )
+        jobs = JobHost(stack, store, recording, run)
+        await jobs.resume()
+        server = RemoteServer(frontier, secret=store.secret, clock=store.clock, token=token)
+        path = options.data / SOCKET
+        shell = RemoteShell(server, tcp=(options.host, options.port), socket_path=path)
+        await shell.open()
+        stack.push_async_callback(shell.close)
+        inspector = InspectServer(options.data, jobs.answer)
+        await inspector.open()
+        stack.push_async_callback(inspector.close)
+        crew = node_crew(_own_workers(options, path))
+        stack.callback(crew.kill)
+        yield Master(store, crew, shell, None if options.token else options.data / TOKEN_FILE)
+
+
+def _own_workers(options: UpOptions, socket: Path) -> NodeOptions:
+    return NodeOptions(
+        control=str(socket.resolve()),
+        workers=options.workers,
+        name="up",
+        data=options.data / "workers",
+        concurrency=options.concurrency,
+        allow_private=options.allow_private,
+        hosts=options.hosts,
+        fast=options.fast,
+    )
+
+
+def _kept_token(data: Path) -> str:
+    """Return the token of a data directory, made and readable for this user alone."""
+    path = data / TOKEN_FILE
+    try:
+        if not path.exists():
+            path.touch(mode=0o600)
+            path.write_text(secrets.token_urlsafe(32) + "\n", encoding="ascii")
+        return path.read_text(encoding="ascii").strip()
+    except OSError as error:
+        raise ConfigError(f"{path}: {error.strerror}; wanted a file for the token") from error
