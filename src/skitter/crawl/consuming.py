@@ -6,39 +6,15 @@ repeats a step and never a record.
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple, Protocol
+from collections.abc import Sequence
 
 from skitter.crawl.recording import job_mark, write_to_all
+from skitter.frontier.base import RecordSource
 from skitter.pipeline.base import Batch, Sink
 from skitter.types import JobNumber
 
 BATCH = 1_000
 IDLE_S = 0.2
-
-
-class Entry(NamedTuple):
-    """One record in the store."""
-
-    tag: int
-    id: bytes
-    line: bytes
-
-
-class RecordSource(Protocol):
-    """The records of a job, in the store that its members share."""
-
-    async def open(self) -> None:
-        """Let go of records that an earlier process had written and kept."""
-
-    async def read(self, limit: int) -> Sequence[Entry]:
-        """Return records that were not let go yet, those of one page's host in order."""
-
-    async def keep(self, marks: Mapping[str, bytes], entries: Sequence[Entry]) -> None:
-        """Store in one step how far the files are and which records they hold."""
-
-    async def let_go(self, entries: Sequence[Entry]) -> None:
-        """Remove records from the store that are safe in the files."""
 
 
 class Consumer:

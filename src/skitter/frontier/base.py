@@ -10,7 +10,7 @@ lost reply: offering twice is offering once, and an ack of an ended lease change
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from skitter.frontier.model import (
     LEASE_MS,
@@ -111,6 +111,30 @@ class RecordWriter(Protocol):
         """Make the notes of ``acks`` safe; answers marks to be stored in one step with them."""
 
 
+class Entry(NamedTuple):
+    """One record that waits in a shared store to be written to files."""
+
+    tag: int
+    id: bytes
+    line: bytes
+
+
+class RecordSource(Protocol):
+    """The records of a job, in the store that its members share."""
+
+    async def open(self) -> None:
+        """Let go of records that an earlier process had written and kept."""
+
+    async def read(self, limit: int) -> Sequence[Entry]:
+        """Return records that were not let go yet, those of one page's host in order."""
+
+    async def keep(self, marks: Mapping[str, bytes], entries: Sequence[Entry]) -> None:
+        """Store in one step how far the files are and which records they hold."""
+
+    async def let_go(self, entries: Sequence[Entry]) -> None:
+        """Remove records from the store that are safe in the files."""
+
+
 class FrontierControl(Protocol):
     """Jobs and hosts, as operators change them."""
 
@@ -119,6 +143,9 @@ class FrontierControl(Protocol):
 
     async def set_job_state(self, job: JobNumber, state: JobState) -> None:
         """Run, pause or cancel; cancelling drops what waits and voids the job's leases."""
+
+    async def drop_job(self, job: JobNumber) -> None:
+        """Forget a job and everything of it; its number is not used again."""
 
     async def clear(self, job: JobNumber, page_class: PageClass) -> int:
         """Forget the waiting URLs of one class; answers how many. Leased ones stay."""

@@ -48,6 +48,12 @@ async def open_crawl(
     async with AsyncExitStack() as stack:
         # Everything a person may have got wrong comes first: --fresh deletes.
         await _check(job, options)
+        if options.store is not None:
+            from skitter.wiring.cluster import open_cluster_crawl  # noqa: PLC0415  brings a client
+
+            opened = open_cluster_crawl(job, options, seeds)
+            yield await stack.enter_async_context(opened)
+            return
         data = DataDir(options.data)
         data.acquire(fresh=options.fresh)
         stack.callback(data.release)

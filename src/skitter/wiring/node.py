@@ -96,8 +96,8 @@ async def _join(
     if options.store is None:
         raise ConfigError("nowhere to join: wanted --store URL or --control URL")
     name = member if options.name else ""
-    store, membership = await open_redis(stack, options.store, member=member, name=name)
-    return store, (membership,)
+    joined = await open_redis(stack, options.store, member=member, name=name)
+    return joined.store, (joined.membership,)
 
 
 def _run_options(options: NodeOptions, job: Job, data: Path) -> RunOptions:

@@ -4,6 +4,7 @@ import socket
 from collections.abc import Collection, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
 from skitter.cluster.names import default_name
 from skitter.cluster.tenure import Tenure
@@ -12,6 +13,10 @@ from skitter.crawl.rights import EverySlot, Rights
 from skitter.frontier.model import LEASE_MS, Grant, SeenOptions
 from skitter.url.partition import SLOTS
 from skitter.wiring.store import Store
+
+if TYPE_CHECKING:
+    from skitter.frontier.redis.keys import Keys
+    from skitter.frontier.redis.nodes import Nodes
 
 
 def machine_name() -> str:
@@ -101,9 +106,18 @@ async def open_master(stack: AsyncExitStack, address: str | Path, token: str, me
     )
 
 
+class Joined(NamedTuple):
+    """A store in Redis, and this process as a member there."""
+
+    store: Store
+    membership: Membership
+    nodes: "Nodes"
+    keys: "Keys"
+
+
 async def open_redis(
     stack: AsyncExitStack, url: str, *, member: str, name: str = "", seen: SeenOptions | None = None
-) -> tuple[Store, Membership]:
+) -> Joined:
     """Join a Redis or Valkey store as a member; the stack leaves it.
 
     ``member`` names the files of this process, ``name`` tells it from all others alive.
@@ -143,4 +157,4 @@ async def open_redis(
         member=member,
         rights=Rights(membership, frontier.clock, LEASE_MS),
     )
-    return store, membership
+    return Joined(store, membership, nodes, frontier.keys)

@@ -69,6 +69,10 @@ class Change:
         """Write a value of the meta family."""
         self._batch.put(key, value)
 
+    def delete_meta(self, key: bytes) -> None:
+        """Delete a value of the meta family."""
+        self._batch.delete(key)
+
     def delete(self, family: str, key: bytes) -> None:
         """Delete a value."""
         self._batch.delete(key, self._rocks.handle[family])

@@ -7,7 +7,8 @@ import msgspec
 from skitter.errors import FrontierError
 from skitter.frontier.embedded.agenda import Queue
 from skitter.frontier.embedded.change import Change
-from skitter.frontier.embedded.core import Core
+from skitter.frontier.embedded.core import TALLY, Core
+from skitter.frontier.embedded.intake import MARK
 from skitter.frontier.embedded.layout import (
     DEAD,
     DONE,
@@ -17,13 +18,15 @@ from skitter.frontier.embedded.layout import (
     line_prefix,
     queue_prefix,
     seen_key,
+    u32,
     unpack_record,
 )
-from skitter.frontier.embedded.registry import job_row
+from skitter.frontier.embedded.registry import job_row, last_number_row
 from skitter.frontier.model import JobEntry, JobState
 from skitter.types import Fingerprint, HostKey, JobNumber, PageClass
 
 CLEAR_BATCH = 10_000
+DROP_BATCH = 1_000
 
 
 class Control:
@@ -36,7 +39,9 @@ class Control:
         """Create or update a job."""
         registry = self._core.registry
         number = registry.job_number(entry.id) or registry.next_job_number()
-        self._store_job(self._core.change(), number, entry)
+        change = self._core.change()
+        change.put_meta(*last_number_row(number))
+        self._store_job(change, number, entry)
         return number
 
     def _store_job(self, change: Change, number: JobNumber, entry: JobEntry) -> None:
@@ -92,6 +97,40 @@ class Control:
                 if line is not None:
                     line.clear()
             core.agenda.enlist(queue.host, now_ms)
+
+    def drop_job(self, job: JobNumber) -> Iterator[int]:
+        """Forget a job in steps; yields how many hosts each forgot.
+
+        Keys of its URLs name queues that will never be again, so a Bloom filter can keep them.
+        """
+        if self.entry(job).state is not JobState.CANCEL:
+            self.set_state(job, JobState.CANCEL)
+        core = self._core
+        queues = list(core.registry.of_job(job))
+        for at in range(0, len(queues), DROP_BATCH):
+            change = core.change()
+            for queue in queues[at : at + DROP_BATCH]:
+                self._plan_drop(change, queue)
+            core.commit(change)
+            yield len(queues[at : at + DROP_BATCH])
+        change = core.change()
+        for key, _, _, _ in self._scheduled(job):
+            change.delete("due", key)
+        change.delete_range("content", u32.pack(job), u32.pack(job + 1))
+        for prefix in (f"job:{job}:", f"scope:{job}:", f"traps:{job}:", f"linked:{job}:"):
+            for key, _ in core.rocks.scan_meta(MARK + prefix.encode()):
+                change.delete_meta(key)
+        change.delete_meta(job_row(job, self.entry(job))[0])
+        change.delete_meta(TALLY + str(job).encode())
+        core.commit(change)
+        core.registry.drop_job(job)
+        core.tallies.pop(job, None)
+
+    def _plan_drop(self, change: Change, queue: Queue) -> None:
+        begin, end = queue_prefix(queue.id), queue_prefix(queue.id + 1)
+        for family in ("seen", "q", "page"):
+            change.delete_range(family, begin, end)
+        change.delete("queue", begin)
 
     def clear(self, job: JobNumber, page_class: PageClass) -> Iterator[int]:
         """Forget the waiting URLs of one class in steps; yields how many each forgot."""

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from skitter.clock import Clock, SystemClock
-from skitter.errors import DataDirError, Fenced, SkitterError
+from skitter.errors import DataDirError, Fenced, FrontierError, SkitterError
 from skitter.frontier.base import OWNER_TTL_MS, RecordWriter
 from skitter.frontier.embedded.control import Control
 from skitter.frontier.embedded.core import Core
@@ -66,6 +66,8 @@ class EmbeddedFrontier:
         self.records: RecordWriter | None = None
         """Where listed records go before their acks; None where nobody wants them."""
         self._recording = asyncio.Lock()
+        self._torn: Exception | None = None
+        """Why records may be in the outputs whose acks are not in the store."""
 
     async def open(self) -> None:
         """Open or create the store."""
@@ -168,16 +170,27 @@ class EmbeddedFrontier:
         """Write the records of live leases first; none of them ends while that goes on."""
         self._handout.reap()
         book = self._core.leases
+        first: dict[int, Ack] = {}
+        for ack in acks:
+            first.setdefault(ack.lease.id, ack)
         listed = [
             ack
-            for ack in acks
+            for ack in first.values()
             if ack.listed and same_lease(book.by_id.get(ack.lease.id), ack.lease)
         ]
         if not listed:
             return self._end(acks, marks)
-        with book.pinned(ack.lease.id for ack in listed):
-            written = await records.write(listed)
-            return self._end(acks, {**marks, **written})
+        if self._torn is not None:
+            # The next mark would cover records of pages that are fetched again.
+            raise self._torn
+        try:
+            with book.pinned(ack.lease.id for ack in listed):
+                written = await records.write(listed)
+                return self._end(acks, {**marks, **written})
+        except BaseException as error:
+            broken_off = FrontierError("an ack was broken off while its records were written")
+            self._torn = error if isinstance(error, Exception) else broken_off
+            raise
 
     async def renew(self, leases: Sequence[Lease], lease_ms: int = LEASE_MS) -> list[int]:
         """Prolong leases."""
@@ -206,6 +219,13 @@ class EmbeddedFrontier:
     async def set_job_state(self, job: JobNumber, state: JobState) -> None:
         """Run, pause or cancel a job."""
         self._control.set_state(job, state)
+        self._core.version += 1
+        await self._sync()
+
+    async def drop_job(self, job: JobNumber) -> None:
+        """Forget a job and everything of it."""
+        for _ in self._control.drop_job(job):
+            await self._core.seen.tend()
         self._core.version += 1
         await self._sync()
 

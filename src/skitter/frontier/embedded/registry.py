@@ -33,6 +33,7 @@ UNSET = -1
 """A delay or concurrency of a host that no job has met yet."""
 
 _JOB = b"job:"
+_LAST_NUMBER = b"last-job"
 _encode_job = msgspec.json.Encoder().encode
 _decode_job = msgspec.json.Decoder(JobEntry).decode
 
@@ -50,11 +51,13 @@ class Registry:
         self.full: set[JobNumber] = set()
         """Jobs that have leased as many URLs as they want pages."""
         self.budget = HeadBudget(HEAD_ENTRIES)
+        self._last_number = 0
         self._next_host = 1
         self._next_queue = 1
 
     def load(self, rocks: Rocks, now_ms: int) -> None:
         """Rebuild from the stored rows; every gate rests at least its delay after a restart."""
+        self._last_number = int.from_bytes(rocks.get(_LAST_NUMBER) or b"")
         for key, value in rocks.scan_meta(_JOB):
             self._add_job(JobNumber(int(key[len(_JOB) :])), _decode_job(value))
         numbered: dict[int, Host] = {}
@@ -97,7 +100,8 @@ class Registry:
 
     def next_job_number(self) -> JobNumber:
         """Return a number for a job that is not known yet."""
-        return JobNumber(max(self.jobs, default=0) + 1)
+        self._last_number = max(self._last_number, *self.jobs, 0) + 1
+        return JobNumber(self._last_number)
 
     def set_job(self, number: JobNumber, entry: JobEntry) -> list[Host]:
         """Take over a job's entry and state; answers the hosts whose concurrency it changed."""
@@ -121,6 +125,18 @@ class Registry:
         for queue in mine:
             queue.running = self._runs(job)
         return [queue.host for queue in mine]
+
+    def drop_job(self, job: JobNumber) -> None:
+        """Forget a job whose URLs are gone; its hosts stay, for they keep their rest."""
+        for queue in list(self.of_job(job)):
+            queue.host.queues.remove(queue)
+            del self.queues[job, queue.host.name]
+            del self.by_number[queue.id]
+        for key in [key for key in self.domains if key[0] == job]:
+            del self.domains[key]
+        self.jobs.pop(job, None)
+        self.counts.pop(job, None)
+        self.full.discard(job)
 
     def of_job(self, number: JobNumber) -> Iterator[Queue]:
         """Yield the queues of a job."""
@@ -174,6 +190,11 @@ class Registry:
 def job_row(number: JobNumber, entry: JobEntry) -> tuple[bytes, bytes]:
     """Return key and value of a job's stored row."""
     return _JOB + str(number).encode(), _encode_job(entry)
+
+
+def last_number_row(number: JobNumber) -> tuple[bytes, bytes]:
+    """Return key and value that keep the number of a job from being used again."""
+    return _LAST_NUMBER, u32.pack(number)
 
 
 def host_row(host: Host) -> tuple[bytes, bytes]:

@@ -1,0 +1,87 @@
+"""A crawl whose state is in Redis: this process begins it, writes its files, and works on it."""
+
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager
+
+from skitter.config import RunOptions
+from skitter.crawl.consuming import Consumer
+from skitter.crawl.lifecycle import Crawl, Helper
+from skitter.errors import ConfigError, DataDirError
+from skitter.frontier.embedded.datadir import DataDir
+from skitter.frontier.redis.outbox import Outbox
+from skitter.job.spec import Job, identity_difference
+from skitter.types import JobNumber
+from skitter.wiring.crawl import assemble
+from skitter.wiring.files import open_sinks
+from skitter.wiring.node import NodeOptions
+from skitter.wiring.parts import job_entry, make_sinks, seen_options
+from skitter.wiring.shared import machine_name, open_redis
+from skitter.wiring.store import Store
+from skitter.wiring.workers import Helpers, node_crew
+
+
+@asynccontextmanager
+async def open_cluster_crawl(
+    job: Job, options: RunOptions, seeds: Iterator[str] | None
+) -> AsyncIterator[Crawl]:
+    """Open everything a crawl on a shared store needs, and close it in reverse order."""
+    assert options.store is not None
+    async with AsyncExitStack() as stack:
+        data = DataDir(options.data)
+        if data.frontier.exists() and not options.fresh:
+            raise DataDirError(
+                f"--data {options.data}: holds a crawl without --store; go on without it,"
+                " or choose another directory"
+            )
+        data.acquire(fresh=options.fresh)
+        stack.callback(data.release)
+        joined = await open_redis(
+            stack, options.store, member=machine_name(), seen=seen_options(job)
+        )
+        store, membership = joined.store, joined.membership
+        number = await _enter_job(store, job, options)
+        outbox = Outbox(joined.nodes, joined.keys, number, store.member)
+        await outbox.open()
+        stack.push_async_callback(outbox.close)
+        sinks = await open_sinks(stack, store, number, make_sinks(options))
+        consumer = Consumer(outbox, number, sinks)
+        helpers: list[Helper] = [membership, outbox, consumer]
+        if options.workers:
+            # They stop first: what they bring last is to be written, too.
+            crew = node_crew(_own_workers(options))
+            stack.callback(crew.kill)
+            helpers.insert(0, Helpers(crew))
+        crawl = await assemble(stack, job, number, options, store, helpers)
+        membership.serve(crawl.engine)
+        crawl.feed(seeds)
+        yield crawl
+
+
+async def _enter_job(store: Store, job: Job, options: RunOptions) -> JobNumber:
+    """Make the job in the store, or check that the one there is the same."""
+    for number, entry in (await store.reader.jobs()).items():
+        if entry.id != job.id:
+            continue
+        if options.fresh:
+            await store.control.drop_job(number)
+            continue
+        stored = Job.from_json(entry.spec)
+        difference = identity_difference(stored.identity(), job.identity())
+        if difference is not None:
+            raise ConfigError(
+                f"--store: holds the job {job.id!r} with other settings ({difference});"
+                " use the same ones to go on, or --fresh to start over"
+            )
+    return await store.control.put_job(job_entry(job))
+
+
+def _own_workers(options: RunOptions) -> NodeOptions:
+    return NodeOptions(
+        store=options.store,
+        workers=options.workers,
+        data=options.data / "workers",
+        concurrency=options.concurrency,
+        allow_private=options.allow_private,
+        hosts=options.hosts,
+        fast=options.fast,
+    )
