@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # Install Debian packages that are missing: apt-install.sh PACKAGE...
+# The services that some of them bring along are not started: only their programs are wanted.
 set -euo pipefail
 missing=()
 for package in "$@"; do
@@ -12,5 +13,11 @@ if [ "$(id -u)" -ne 0 ]; then
   sudo=sudo
 fi
 echo "apt-install: ${missing[*]}" >&2
+policy=/usr/sbin/policy-rc.d
+if [ ! -e "$policy" ]; then
+  trap '$sudo rm -f "$policy"' EXIT
+  printf '#!/bin/sh\nexit 101\n' | $sudo tee "$policy" >/dev/null
+  $sudo chmod 755 "$policy"
+fi
 $sudo apt-get update -qq
-DEBIAN_FRONTEND=noninteractive $sudo apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+$sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null

@@ -6,7 +6,9 @@ work=$(mktemp -d); trap 'rm -rf "$work"' EXIT
 python3 -m venv "$work/venv"
 "$work/venv/bin/python" - > "$work/runtime.in" <<'PY'
 import tomllib
-print("\n".join(tomllib.load(open("pyproject.toml", "rb"))["project"]["dependencies"]))
+project = tomllib.load(open("pyproject.toml", "rb"))["project"]
+extras = project["optional-dependencies"].values()
+print("\n".join([*project["dependencies"], *(name for extra in extras for name in extra)]))
 PY
 "$work/venv/bin/pip" install --quiet -r "$work/runtime.in" -r requirements.in
 {

@@ -31,3 +31,26 @@ class SystemClock:
     def boot(self) -> float:
         """Return CLOCK_BOOTTIME, so that a laptop's sleep counts toward deadlines."""
         return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
+class StoreClock:
+    """The time of a store in another process, counted on from when it was told.
+
+    A machine whose time of day is wrong then waits as long as all the others.
+    """
+
+    def __init__(self, base: Clock | None = None) -> None:
+        self._base = base or SystemClock()
+        self._zero_ms = self._base.now_ms() - self._base.boot() * 1000
+
+    def set(self, now_ms: int) -> None:
+        """Take the store's time at this moment."""
+        self._zero_ms = now_ms - self._base.boot() * 1000
+
+    def now_ms(self) -> int:
+        """Return the milliseconds since the epoch that the store counts."""
+        return round(self._zero_ms + self._base.boot() * 1000)
+
+    def boot(self) -> float:
+        """Return the boot time of this machine."""
+        return self._base.boot()

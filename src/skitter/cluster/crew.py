@@ -141,7 +141,6 @@ class Worker:
         except TimeoutError:
             _signal(process, signal.SIGKILL)
 
-
     def kill(self) -> None:
         """End the worker at once."""
         self._stopping = True

@@ -1,0 +1,1 @@
+"""Who is there, who owns which slots, and how slots change hands."""

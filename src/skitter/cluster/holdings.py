@@ -1,0 +1,126 @@
+"""The slots that one member holds: until when, with which fences, and which it is to give back.
+
+No clock and no store: what happens is told to it, so that every order of events can be tried out.
+A slot is claimed from when it is held and wanted. One that is held and not wanted is *leaving*: it
+is kept until nothing is worked on in it, so that the next owner does not fetch the same again.
+"""
+
+from collections.abc import Collection, Iterable
+
+from skitter.frontier.model import Grant
+
+LINGER_S = 0.3
+"""How long a leaving slot is kept at least: a claim under way may still bring leases in it."""
+
+
+class Holdings:
+    """What one member owns, as far as it knows by itself."""
+
+    def __init__(self) -> None:
+        self._held: dict[int, Grant] = {}
+        self._wanted: frozenset[int] = frozenset()
+        self._leaving: dict[int, float] = {}
+        """Slot to the time since which it is not wanted."""
+        self._until = 0.0
+        self._fences: dict[int, int] = {}
+        """Of the slots in ``grants``."""
+        self.grants: tuple[Grant, ...] = ()
+        """What may be claimed from. The same object as long as slots and fences stay the same."""
+        self.version = 0
+        """Grows whenever ``grants`` changes."""
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+    @property
+    def held(self) -> list[Grant]:
+        """All that is held, by slot."""
+        return [self._held[slot] for slot in sorted(self._held)]
+
+    @property
+    def until(self) -> float:
+        """When all that is held lapses unless it is renewed before."""
+        return self._until
+
+    @property
+    def missing(self) -> bool:
+        """Whether something that is wanted is not held."""
+        return not self._wanted <= self._held.keys()
+
+    @property
+    def leaving(self) -> bool:
+        """Whether something is held that is not wanted."""
+        return bool(self._leaving)
+
+    def holds(self, now: float, slot: int, fence: int | None = None) -> bool:
+        """Tell whether a slot is held at a moment, under that fence if one is given."""
+        if now >= self._until:
+            return False
+        grant = self._held.get(slot)
+        return grant is not None and fence in (None, grant.fence)
+
+    def want(self, slots: Iterable[int], now: float) -> None:
+        """Say which slots are to be owned from here on."""
+        self._wanted = frozenset(slots)
+        self._settle(now)
+
+    def asked(self) -> list[int]:
+        """Return the slots to take or to keep, ascending."""
+        return sorted(self._wanted | self._leaving.keys())
+
+    def renew(self, grants: Iterable[Grant], until: float, now: float) -> set[int]:
+        """Take in the answer to ``asked``; answer the slots whose earlier right has ended.
+
+        An answer that took longer than it is good for gives nothing.
+        """
+        lost = self.lapse(now)
+        answer = {grant.slot: grant for grant in grants} if now < until else {}
+        for slot, grant in self._held.items():
+            if slot not in answer or answer[slot].fence != grant.fence:
+                lost.add(slot)
+        self._held = answer
+        self._until = until
+        self._settle(now)
+        return lost
+
+    def lapse(self, now: float) -> set[int]:
+        """Let everything go if its time is over; answer what was held."""
+        return self.drop() if now >= self._until else set()
+
+    def drop(self) -> set[int]:
+        """Let everything go without giving it back; answer what was held."""
+        lost = set(self._held)
+        self._held = {}
+        self._settle(0.0)
+        return lost
+
+    def give_back(
+        self, now: float, busy: Collection[int], drain_s: float
+    ) -> tuple[list[Grant], set[int]]:
+        """Let leaving slots go; answer their grants, and those in which work is cut off.
+
+        A busy one is kept until its ``drain_s`` are over.
+        """
+        over: set[int] = set()
+        cut: set[int] = set()
+        for slot, since in self._leaving.items():
+            if slot not in busy:
+                if now >= since + LINGER_S:
+                    over.add(slot)
+            elif now >= since + drain_s:
+                cut.add(slot)
+        returned = [self._held.pop(slot) for slot in sorted(over | cut)]
+        for grant in returned:
+            del self._leaving[grant.slot]
+        return returned, cut
+
+    def _settle(self, now: float) -> None:
+        """Bring ``leaving`` and ``grants`` in line with what is held and wanted."""
+        self._leaving = {
+            slot: self._leaving.get(slot, now) for slot in self._held if slot not in self._wanted
+        }
+        fences = {slot: grant.fence for slot, grant in self._held.items() if slot in self._wanted}
+        if fences != self._fences:
+            self._fences = fences
+            self.grants = tuple(self._held[slot] for slot in sorted(fences))
+            self.version += 1

@@ -1,0 +1,1 @@
+"""The frontier on Redis or Valkey, one server or a Cluster."""

@@ -1,0 +1,156 @@
+"""What operators do to jobs and hosts: states, clearing, forgetting.
+
+Each changes all tags, in steps that no server takes long for. A change is written where all members
+find it first, then into the tags; the version grows last, so that whoever has seen it finds all.
+"""
+
+from collections.abc import AsyncIterator
+
+import msgspec
+
+from skitter.errors import FrontierError
+from skitter.frontier.model import JobEntry, JobState
+from skitter.frontier.redis.agenda import Agenda
+from skitter.frontier.redis.core import Ask, Core
+from skitter.frontier.redis.library import function
+from skitter.frontier.redis.wire import fingerprint_words, read_hint, read_unparked
+from skitter.types import Fingerprint, HostKey, JobNumber, PageClass
+from skitter.url.partition import TAGS
+
+HOSTS_AT_ONCE = 100
+RECORDS_AT_ONCE = 400
+
+
+class Control:
+    """Changes that are asked for by a person or a job, not by the crawl."""
+
+    def __init__(self, core: Core, agenda: Agenda) -> None:
+        self._core = core
+        self._agenda = agenda
+
+    async def put_job(self, entry: JobEntry) -> JobNumber:
+        """Create or update a job."""
+        core = self._core
+        numbers = core.keys.numbers
+        job = JobNumber(await core.nodes.call(numbers, function("job_number"), entry.id))
+        before = await self._before(job)
+        await core.store_entry(job, entry)
+        await core.spread_job(job, entry)
+        if before is not None and before.state is not entry.state:
+            await self._spread_state(job, entry.state)
+        if before is not None and before.per_host != entry.per_host:
+            async for tag, hosts in self._hosts(job):
+                await core.call(tag, "job_hosts", entry.per_host, *hosts)
+        await self._raise_version()
+        return job
+
+    async def _before(self, job: JobNumber) -> JobEntry | None:
+        try:
+            return await self._core.fresh_entry(job)
+        except FrontierError:
+            return None
+
+    async def _raise_version(self) -> None:
+        await self._core.nodes.run(self._core.keys.version, "INCR", self._core.keys.version)
+
+    async def set_state(self, job: JobNumber, state: JobState) -> None:
+        """Run, pause or cancel a job."""
+        entry = await self._core.fresh_entry(job)
+        if entry.state is JobState.CANCEL and state is not JobState.CANCEL:
+            raise FrontierError(f"job {entry.id} is cancelled: it cannot be set to {state}")
+        await self._core.store_entry(job, msgspec.structs.replace(entry, state=state))
+        await self._spread_state(job, state)
+        await self._raise_version()
+
+    async def _spread_state(self, job: JobNumber, state: JobState) -> None:
+        core = self._core
+        await core.call_many([(tag, "job_state", (job, state)) for tag in range(TAGS)])
+        if state is JobState.RUN:
+            await self._unpark(job)
+        elif state is JobState.CANCEL:
+            await self._drop_lines(job)
+        self._agenda.doubt(range(TAGS))
+
+    async def _unpark(self, job: JobNumber) -> None:
+        """Enlist the hosts that were set aside while the job was paused."""
+        tags = list(range(TAGS))
+        while tags:
+            asked: list[Ask] = [(tag, "unpark", (job, HOSTS_AT_ONCE)) for tag in tags]
+            answers = await self._core.call_many(asked)
+            left = [read_unparked(answer)[1] for answer in answers]
+            tags = [tag for tag, hosts in zip(tags, left, strict=True) if hosts]
+
+    async def _drop_lines(self, job: JobNumber) -> None:
+        async for tag, hosts in self._hosts(job):
+            while hosts:
+                done = await self._core.call(tag, "drop_lines", job, RECORDS_AT_ONCE, *hosts)
+                hosts = hosts[done:]
+
+    async def _hosts(self, job: JobNumber) -> AsyncIterator[tuple[int, list[bytes]]]:
+        """Yield the hosts a job has met, some at a time, each with its tag."""
+        keys = [self._core.keys.met(tag, job) for tag in range(TAGS)]
+        nodes = self._core.nodes
+        sizes = await nodes.run_many([(key, ("SCARD", key)) for key in keys])
+        for tag, (key, size) in enumerate(zip(keys, sizes, strict=True)):
+            cursor = b"0" if size else b""
+            while cursor:
+                scan = await nodes.run(key, "SSCAN", key, cursor, "COUNT", HOSTS_AT_ONCE)
+                cursor, hosts = scan
+                for at in range(0, len(hosts), HOSTS_AT_ONCE):
+                    yield tag, hosts[at : at + HOSTS_AT_ONCE]
+                if cursor == b"0":
+                    break
+
+    async def clear(self, job: JobNumber, page_class: PageClass) -> int:
+        """Forget the waiting URLs of one class."""
+        core = self._core
+        if (await core.fresh_entry(job)).state is JobState.CANCEL:
+            return 0
+        removed = 0
+        async for tag, hosts in self._hosts(job):
+            while hosts:
+                words = (job, page_class.value, RECORDS_AT_ONCE, *hosts)
+                forgotten, done = await core.call(tag, "clear", *words)
+                removed += forgotten
+                hosts = hosts[done:]
+        return removed + await self._clear_due(job, page_class)
+
+    async def _clear_due(self, job: JobNumber, page_class: PageClass) -> int:
+        removed = 0
+        cursors = dict.fromkeys(range(TAGS), b"0")
+        while cursors:
+            asked: list[Ask] = [
+                (tag, "clear_due", (job, page_class.value, cursor))
+                for tag, cursor in cursors.items()
+            ]
+            answers = await self._core.call_many(asked)
+            for tag, (cursor, forgotten) in zip(list(cursors), answers, strict=True):
+                removed += forgotten
+                cursors[tag] = cursor
+            cursors = {tag: cursor for tag, cursor in cursors.items() if cursor != b"0"}
+        return removed
+
+    async def forget(self, job: JobNumber, host: HostKey, fp: Fingerprint) -> bool:
+        """Make one URL unknown."""
+        tag = self._core.keys.tag_of_host(host)
+        searched = 0
+        while True:
+            words = (job, host, *fingerprint_words(fp), searched)
+            answer: int = await self._core.call(tag, "forget", *words)
+            if answer >= 0:
+                return answer == 1
+            searched = -answer
+
+    async def set_host(
+        self,
+        host: HostKey,
+        delay_ms: int | None,
+        per_host: int | None,
+        not_before_ms: int | None,
+    ) -> None:
+        """Change how a host is asked, also before its first URL."""
+        place = self._core.host(host)
+        tag = place.slot % TAGS
+        settings = ["" if value is None else value for value in (delay_ms, per_host, not_before_ms)]
+        answer = await self._core.call(tag, "set_host", host, place.slot, place.domain, *settings)
+        self._agenda.improve(tag, read_hint(answer))

@@ -1,0 +1,145 @@
+"""What the verbs share: the store, its clock, this session, its jobs, and calls of scripts."""
+
+import secrets
+from collections.abc import Collection, Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+import msgspec
+
+from skitter.clock import Clock, StoreClock
+from skitter.errors import FrontierError
+from skitter.frontier.model import JobEntry, SeenOptions
+from skitter.frontier.redis.keys import Keys
+from skitter.frontier.redis.library import function
+from skitter.frontier.redis.line import Word
+from skitter.frontier.redis.nodes import Call, Nodes
+from skitter.frontier.redis.sets import seen_fields
+from skitter.frontier.redis.wire import NO_JOB, Host, pack_host
+from skitter.types import HostKey, JobNumber
+from skitter.url.domain import registered_domain
+from skitter.url.host import host_name
+from skitter.url.partition import TAGS
+
+_HOSTS_KEPT = 1 << 16
+_FIRST_SESSION, _LAST_SESSION = 1_000_000, 8_999_999
+
+_encode_job = msgspec.json.Encoder().encode
+_decode_job = msgspec.json.Decoder(JobEntry).decode
+
+Ask = tuple[int, str, tuple[Word, ...]]
+"""A call of a script: tag, verb, arguments behind the time."""
+
+
+class Entered:
+    """The gates that the redirects of one lease took, or wait for."""
+
+    __slots__ = ("hosts", "slot")
+
+    def __init__(self, slot: int) -> None:
+        self.slot = slot
+        self.hosts: set[HostKey] = set()
+
+
+class Core:
+    """State and small steps used by more than one verb."""
+
+    def __init__(self, nodes: Nodes, clock: Clock | None, virtual: bool, seen: SeenOptions) -> None:
+        self.nodes = nodes
+        self.keys = Keys(nodes.address.namespace)
+        self.clock = clock if clock is not None and virtual else StoreClock(clock)
+        self.virtual = virtual
+        self.session = str(_FIRST_SESSION + secrets.randbelow(_LAST_SESSION - _FIRST_SESSION))
+        """Drawn for every opened frontier; the first digits of its leases."""
+        self.entered: dict[int, Entered] = {}
+        """What the redirects of leases took, or wait for."""
+        self.one_server = False
+        """Whether calls that are made together happen in order, as a rule."""
+        self._seen = seen
+        self._jobs: dict[JobNumber, JobEntry] = {}
+        self.host = lru_cache(_HOSTS_KEPT)(self._host)
+
+    def _host(self, name: HostKey) -> Host:
+        bare = host_name(name)
+        return pack_host(name, self.keys.slot_of_host(name), registered_domain(bare) or bare)
+
+    async def open(self) -> None:
+        """Learn what the store is like."""
+        told = await self.nodes.run(self.keys.meta, "INFO", "cluster")
+        self.one_server = b"cluster_enabled:1" not in told
+        seconds, micros = await self.nodes.run(self.keys.meta, "TIME")
+        self.tell_time(int(seconds) * 1000 + int(micros) // 1000)
+
+    def tell_time(self, store_ms: int) -> None:
+        """Take the time of the store at this moment."""
+        if isinstance(self.clock, StoreClock):
+            self.clock.set(store_ms)
+
+    def now_word(self) -> int:
+        """Return the time of a test; 0 leaves it to the store."""
+        return self.clock.now_ms() if self.virtual else 0
+
+    async def call(self, tag: int, verb: str, *args: Word) -> Any:
+        """Call one script."""
+        [answer] = await self.call_many([(tag, verb, args)])
+        return answer
+
+    async def call_many(self, asked: Sequence[Ask]) -> list[Any]:
+        """Call scripts; a tag that has not heard of a job is told and asked again."""
+        if not asked:
+            return []
+        now = self.now_word()
+        calls = [
+            Call(self.keys.anchor(tag), function(verb), (now, *args)) for tag, verb, args in asked
+        ]
+        answers = await self.nodes.call_many(calls)
+        for at, answer in enumerate(answers):
+            while isinstance(answer, bytes) and answer.startswith(NO_JOB):
+                await self._teach(JobNumber(int(answer[len(NO_JOB) :])))
+                [answer] = await self.nodes.call_many([calls[at]])
+            answers[at] = answer
+        return answers
+
+    def gates_of(self, lease_id: int) -> Collection[HostKey]:
+        """Return the hosts whose gates a lease may hold."""
+        entered = self.entered.get(lease_id)
+        return entered.hosts if entered is not None else ()
+
+    async def _teach(self, job: JobNumber) -> None:
+        """Tell all tags of a job: whoever put it did not come to the end."""
+        self._jobs.pop(job, None)
+        await self.spread_job(job, await self.entry(job))
+
+    async def spread_job(self, job: JobNumber, entry: JobEntry) -> None:
+        """Write a job into every tag."""
+        fields: Mapping[str, str] = {
+            "state": entry.state,
+            "delay": str(entry.delay_ms),
+            "per_host": str(entry.per_host),
+            "overflow": entry.overflow,
+            **seen_fields(self._seen),
+        }
+        words = [word for pair in fields.items() for word in pair]
+        await self.call_many([(tag, "put_job", (job, *words)) for tag in range(TAGS)])
+
+    async def store_entry(self, job: JobNumber, entry: JobEntry) -> None:
+        """Write a job's entry where all members find it."""
+        await self.nodes.run(self.keys.jobs, "HSET", self.keys.jobs, job, _encode_job(entry))
+        self._jobs[job] = entry
+
+    async def entry(self, job: JobNumber) -> JobEntry:
+        """Return a job's entry or say that there is none; it may be a little out of date."""
+        found = self._jobs.get(job)
+        return found if found is not None else await self.fresh_entry(job)
+
+    async def fresh_entry(self, job: JobNumber) -> JobEntry:
+        """Return a job's entry as it is now."""
+        stored = await self.nodes.run(self.keys.jobs, "HGET", self.keys.jobs, job)
+        if stored is None:
+            raise FrontierError(f"there is no job number {job}")
+        entry = self._jobs[job] = _decode_job(stored)
+        return entry
+
+    def forget_entries(self) -> None:
+        """Read entries anew: some have changed."""
+        self._jobs.clear()

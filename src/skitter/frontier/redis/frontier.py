@@ -1,0 +1,233 @@
+"""The frontier on Redis or Valkey: the queue of many members, each with slots of its own.
+
+Every verb is one script per tag it concerns, and every script may be called twice. The times that
+decide are the server's.
+"""
+
+import secrets
+from collections.abc import Iterable, Mapping, Sequence
+
+from skitter.clock import Clock
+from skitter.frontier.base import OWNER_TTL_MS
+from skitter.frontier.model import (
+    LEASE_MS,
+    Ack,
+    Claim,
+    Counts,
+    Freed,
+    Grant,
+    JobEntry,
+    JobState,
+    Lease,
+    Link,
+    Receipt,
+    SeenOptions,
+    Sighting,
+)
+from skitter.frontier.redis.address import LAYOUT_VERSION
+from skitter.frontier.redis.agenda import Agenda
+from skitter.frontier.redis.control import Control
+from skitter.frontier.redis.core import Core
+from skitter.frontier.redis.handout import Handout
+from skitter.frontier.redis.intake import Intake
+from skitter.frontier.redis.library import library
+from skitter.frontier.redis.marks import Marks
+from skitter.frontier.redis.nodes import Nodes
+from skitter.frontier.redis.owning import Owning
+from skitter.frontier.redis.reading import Reading
+from skitter.types import Fingerprint, HostKey, JobNumber, PageClass
+from skitter.url.partition import TAGS
+
+
+class RedisFrontier:
+    """Implements ``Frontier``, ``FrontierControl`` and ``FrontierReader`` on a store in common.
+
+    The connections are the caller's to open and close. With ``virtual`` the given clock takes the
+    place of the store's: for tests. ``seen`` is for jobs that are put here first.
+    """
+
+    def __init__(
+        self,
+        nodes: Nodes,
+        *,
+        clock: Clock | None = None,
+        virtual: bool = False,
+        seen: SeenOptions | None = None,
+    ) -> None:
+        self._nodes = nodes
+        self._core = core = Core(nodes, clock, virtual, seen or SeenOptions())
+        self.keys = core.keys
+        self.clock: Clock = core.clock
+        """The time of the store, and the boot clock of this machine."""
+        self.secret = b""
+        """Key of this store's fingerprints."""
+        self._agenda = Agenda()
+        self._owning = Owning(core)
+        self._intake = Intake(core, self._owning, self._agenda, Marks(nodes, core.keys))
+        self._handout = Handout(core, self._owning, self._agenda)
+        self._control = Control(core, self._agenda)
+        self._reading = Reading(nodes, core.keys, core.now_word)
+
+    async def open(self) -> None:
+        """Make the store ready: its scripts, and what it says of itself."""
+        await self._nodes.load(library())
+        await self._core.open()
+        self.secret = await self._prepare()
+
+    async def _prepare(self) -> bytes:
+        """Check or write what the store says of itself; answers its secret."""
+        nodes, keys = self._nodes, self._core.keys
+        meta = keys.meta
+        version, secret, anchors = await nodes.run(
+            meta, "HMGET", meta, "version", "secret", "anchors"
+        )
+        if version is None or secret is None:
+            # Whoever comes first decides; all read what is there then.
+            fresh = secrets.token_bytes(16)
+            await nodes.run(meta, "HSETNX", meta, "secret", fresh)
+            await nodes.run(meta, "HSETNX", meta, "created", self.clock.now_ms())
+            await nodes.run(meta, "HSETNX", meta, "version", LAYOUT_VERSION)
+            secret = await nodes.run(meta, "HGET", meta, "secret")
+        if anchors is None:
+            names = [keys.anchor(tag) for tag in range(TAGS)]
+            await nodes.run_many([(name, ("HSETNX", name, "v", LAYOUT_VERSION)) for name in names])
+            await nodes.run(meta, "HSET", meta, "anchors", TAGS)
+        return bytes(secret)
+
+    async def close(self) -> None:
+        """Change nothing: what is owned lapses, or was disowned."""
+
+    @property
+    def trouble(self) -> str:
+        """Why the verbs wait, in words; "" while the store answers."""
+        return self._nodes.trouble
+
+    async def own(
+        self, member: str, slots: Iterable[int], ttl_ms: int = OWNER_TTL_MS
+    ) -> list[Grant]:
+        """Take or keep slots."""
+        return await self._owning.own(member, slots, ttl_ms)
+
+    async def disown(self, grants: Iterable[Grant]) -> None:
+        """Give slots back."""
+        await self._owning.disown(grants)
+
+    async def offer(self, links: Sequence[Link]) -> Receipt:
+        """Queue the links that are new to their job."""
+        return await self._intake.offer(links)
+
+    async def claim(
+        self,
+        grants: Sequence[Grant],
+        k: int,
+        *,
+        lease_ms: int = LEASE_MS,
+        freed: Sequence[Freed] = (),
+    ) -> Claim:
+        """Lease up to ``k`` URLs."""
+        return await self._handout.claim(grants, k, lease_ms, freed)
+
+    async def ack(
+        self,
+        acks: Sequence[Ack],
+        *,
+        marks: Mapping[str, bytes] | None = None,
+        news: Mapping[str, bytes] | None = None,
+    ) -> Receipt:
+        """End leases and queue what their pages linked to; marks and news come before."""
+        return await self._intake.ack(acks, marks or {}, news or {})
+
+    async def renew(self, leases: Sequence[Lease], lease_ms: int = LEASE_MS) -> list[int]:
+        """Prolong leases."""
+        return await self._handout.renew(leases, lease_ms)
+
+    async def enter(
+        self,
+        lease: Lease,
+        host: HostKey,
+        at_most_ms: int | None = None,
+        target: Fingerprint | None = None,
+    ) -> int:
+        """Take another host's gate under a lease."""
+        return await self._handout.enter(lease, host, at_most_ms, target)
+
+    async def put_job(self, entry: JobEntry) -> JobNumber:
+        """Create or update a job."""
+        return await self._control.put_job(entry)
+
+    async def set_job_state(self, job: JobNumber, state: JobState) -> None:
+        """Run, pause or cancel a job."""
+        await self._control.set_state(job, state)
+
+    async def clear(self, job: JobNumber, page_class: PageClass) -> int:
+        """Forget the waiting URLs of one class."""
+        return await self._control.clear(job, page_class)
+
+    async def forget(self, job: JobNumber, host: HostKey, fp: Fingerprint) -> bool:
+        """Make one URL unknown."""
+        return await self._control.forget(job, host, fp)
+
+    async def set_host(
+        self,
+        host: HostKey,
+        *,
+        delay_ms: int | None = None,
+        per_host: int | None = None,
+        not_before_ms: int | None = None,
+    ) -> None:
+        """Change how a host is asked."""
+        await self._control.set_host(host, delay_ms, per_host, not_before_ms)
+
+    async def jobs(self) -> dict[JobNumber, JobEntry]:
+        """Return every job."""
+        return await self._reading.jobs()
+
+    async def counts(self, job: JobNumber, *, domain: str | None = None) -> Counts:
+        """Return kept counters."""
+        return await self._reading.counts(job, domain=domain)
+
+    async def domains(self, job: JobNumber, limit: int = 100) -> list[tuple[str, Counts]]:
+        """Return the domains with most pending URLs."""
+        return await self._reading.domains(job, limit)
+
+    async def hosts_with_work(self) -> int:
+        """Return how many hosts have a URL to hand out, or one in flight."""
+        return await self._reading.hosts_with_work()
+
+    async def hosts(self, job: JobNumber) -> int:
+        """Return how many hosts a job has met."""
+        return await self._reading.hosts(job)
+
+    async def look(self, job: JobNumber, host: HostKey, fp: Fingerprint) -> Sighting:
+        """Return everything known of one URL."""
+        return await self._reading.look(job, host, fp)
+
+    async def seen(self, job: JobNumber, urls: Sequence[tuple[HostKey, Fingerprint]]) -> list[bool]:
+        """Tell which URLs were ever accepted."""
+        return await self._reading.seen(job, urls)
+
+    async def mark(self, name: str) -> bytes | None:
+        """Return a value kept with the acks."""
+        return await self._reading.mark(name)
+
+    async def marks(self, prefix: str) -> dict[str, bytes]:
+        """Return the marks whose names begin with ``prefix``."""
+        return await self._reading.marks(prefix)
+
+    async def note(self, job: JobNumber, host: HostKey, fp: Fingerprint) -> bytes:
+        """Return what the page index keeps of one URL."""
+        return await self._reading.note(job, host, fp)
+
+    async def notes(
+        self, job: JobNumber, after: bytes = b"", limit: int = 500
+    ) -> tuple[list[bytes], bytes]:
+        """Return a stretch of the page index."""
+        return await self._reading.notes(job, after, limit)
+
+    async def tallies(self, job: JobNumber) -> dict[str, int]:
+        """Return the totals of a job."""
+        return await self._reading.tallies(job)
+
+    async def contents(self, job: JobNumber, digests: Sequence[bytes]) -> list[str | None]:
+        """Return the first URLs with those contents."""
+        return await self._reading.contents(job, digests)

@@ -1,0 +1,252 @@
+"""What goes out: leases on URLs of hosts that may be asked, and the gates of those hosts.
+
+A claim asks the tags that may have something, the most urgent first, a few at the same time. Every
+script that is called has a number of its own, from which it makes the ids of its leases: a call
+that is repeated after a lost answer gives the same ones.
+"""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from skitter.errors import Fenced
+from skitter.frontier.model import Claim, Freed, Grant, Lease
+from skitter.frontier.redis.agenda import Agenda
+from skitter.frontier.redis.core import Ask, Core, Entered
+from skitter.frontier.redis.keys import signed
+from skitter.frontier.redis.library import function
+from skitter.frontier.redis.nodes import Call
+from skitter.frontier.redis.owning import Owning
+from skitter.frontier.redis.wire import FENCED, NO_HINT, pack_freed, read_claimed, read_hint
+from skitter.types import Fingerprint, HostKey
+from skitter.url.partition import TAGS
+
+TAGS_AT_ONCE = 8
+MOST_PER_CALL = 64
+"""Leases of one script; it has two digits to number them."""
+SWEEP_S = 1.0
+"""How long what other members queued may go unnoticed."""
+STREAM_CAP = 512
+"""Records of one job in one tag that wait for their files before its URLs have to wait, too."""
+LOST_WAIT_MS = 1000
+_MOST_ROUNDS = 1000
+_CALL_DIGITS = 10
+_ID_STEP = 100
+_SURELY_IN_ORDER_S = 0.03
+"""An answer that took longer may have come from a call that was repeated behind later ones."""
+
+
+class Handout:
+    """Claims, renewals and gates."""
+
+    def __init__(self, core: Core, owning: Owning, agenda: Agenda) -> None:
+        self._core = core
+        self._owning = owning
+        self._agenda = agenda
+        self._one_at_a_time = asyncio.Lock()
+        self._calls = 0
+        self._swept = float("-inf")
+        self._version = 0
+        self.stream_cap = STREAM_CAP
+
+    async def claim(
+        self, grants: Sequence[Grant], k: int, lease_ms: int, freed: Sequence[Freed]
+    ) -> Claim:
+        """Lease up to ``k`` URLs."""
+        async with self._one_at_a_time:
+            fences = self._owning.packed(grants)
+            self._agenda.keep(fences.keys())
+            claiming = _Claiming(fences, k, lease_ms, self._freed(freed))
+            await self._ask_anew(claiming)
+            await self._work(claiming)
+            if not claiming.leases and self._may_sweep():
+                await self._peek(self._agenda.unheard(float("inf")), claiming)
+                await self._work(claiming)
+            if claiming.leases:
+                return Claim(tuple(claiming.leases), None, await self._version_after(claiming))
+            if claiming.fenced:
+                raise Fenced("a slot has another owner, or its time was over")
+            return Claim((), self._agenda.next_ms(), self._version)
+
+    def _freed(self, freed: Sequence[Freed]) -> dict[int, list[bytes]]:
+        found: dict[int, list[bytes]] = {}
+        for item in freed:
+            tag = self._core.keys.tag_of_host(item.host)
+            found.setdefault(tag, []).append(pack_freed(item))
+            entered = self._core.entered.get(item.lease_id)
+            if entered is not None:
+                entered.hosts.discard(item.host)
+        return found
+
+    async def _ask_anew(self, claiming: "_Claiming") -> None:
+        """Ask the tags whose hints are not known, and, now and then, those that may be old."""
+        loop = asyncio.get_running_loop()
+        if not self._core.virtual and loop.time() - self._swept >= SWEEP_S:
+            self._swept = loop.time()
+            await self._peek(self._agenda.unheard(self._core.clock.boot() - SWEEP_S), claiming)
+        else:
+            await self._peek(self._agenda.unknown(), claiming)
+
+    def _may_sweep(self) -> bool:
+        """Tell whether to look for what others queued before saying that there is nothing."""
+        return self._core.virtual
+
+    async def _peek(self, tags: Sequence[int], claiming: "_Claiming") -> None:
+        heard = self._core.clock.boot()
+        asked: list[Ask] = [(tag, "peek", (claiming.fences[tag],)) for tag in tags]
+        for tag, answer in zip(tags, await self._core.call_many(asked), strict=True):
+            self._agenda.learn(tag, read_hint(answer), heard)
+
+    async def _work(self, claiming: "_Claiming") -> None:
+        """Ask tags until there are enough leases or none has anything."""
+        for _ in range(_MOST_ROUNDS):
+            shares = self._shares(claiming)
+            if not shares and not claiming.freed:
+                return
+            await self._round(claiming, shares)
+
+    def _shares(self, claiming: "_Claiming") -> dict[int, int]:
+        """Choose whom to ask for how many."""
+        want = claiming.k - len(claiming.leases)
+        if want <= 0:
+            return {}
+        tags = self._agenda.ready(self._core.clock.now_ms())
+        tags = tags[: min(want, TAGS_AT_ONCE)]
+        if not tags:
+            return {}
+        each, more = divmod(want, len(tags))
+        return {tag: min(MOST_PER_CALL, each + (at < more)) for at, tag in enumerate(tags)}
+
+    async def _round(self, claiming: "_Claiming", shares: Mapping[int, int]) -> None:
+        core, agenda = self._core, self._agenda
+        heard = core.clock.boot()
+        expires_at = heard + claiming.lease_ms / 1000
+        calls: list[Call] = []
+        asked: list[tuple[int, int]] = []
+        now = core.now_word()
+        for tag in {**shares, **dict.fromkeys(claiming.freed, 0)}:
+            freed = b"".join(claiming.freed.get(tag, ()))
+            if tag in claiming.fences:
+                self._calls += 1
+                words: tuple[Any, ...] = (
+                    now,
+                    core.session,
+                    f"{self._calls:0{_CALL_DIGITS}}",
+                    claiming.fences[tag],
+                    shares.get(tag, 0),
+                    claiming.lease_ms,
+                    self.stream_cap,
+                    freed,
+                )
+                calls.append(Call(core.keys.anchor(tag), function("claim"), words))
+                asked.append((tag, self._calls))
+            else:
+                calls.append(Call(core.keys.anchor(tag), function("free"), (now, freed)))
+                asked.append((tag, 0))
+        claiming.freed = {}
+        answers = await self._send(claiming, calls)
+        for (tag, number), answer in zip(asked, answers, strict=True):
+            if answer == FENCED:
+                claiming.fenced = True
+                self._owning.lose(tag)
+                agenda.doubt([tag])
+                agenda.learn(tag, NO_HINT, heard)
+            elif number:
+                first = int(f"{core.session}{number:0{_CALL_DIGITS}}01")
+                hint, leases = read_claimed(answer, first, expires_at)
+                agenda.learn(tag, hint, heard)
+                claiming.leases += leases
+
+    async def _send(self, claiming: "_Claiming", calls: list[Call]) -> list[Any]:
+        """Call scripts; one server is asked for the version in the same breath."""
+        core = self._core
+        if not core.one_server:
+            return await core.nodes.call_many(calls)
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        calls.append(Call(core.keys.version, function("version"), ()))
+        *answers, version = await core.nodes.call_many(calls)
+        claiming.version = version if loop.time() - began < _SURELY_IN_ORDER_S else None
+        return answers
+
+    async def _version_after(self, claiming: "_Claiming") -> int:
+        """Return the version as it was when all leases of a claim had been given."""
+        core = self._core
+        version = claiming.version
+        if version is None:
+            version = await core.nodes.call(core.keys.version, function("version"))
+        if version != self._version:
+            self._version = version
+            core.forget_entries()
+        return version
+
+    async def renew(self, leases: Sequence[Lease], lease_ms: int) -> list[int]:
+        """Prolong leases and the gates they hold; answers the ids of those that are gone."""
+        core = self._core
+        by_tag: dict[int, list[int]] = {}
+        gates: dict[int, list[str]] = {}
+        for lease in leases:
+            by_tag.setdefault(lease.slot % TAGS, []).append(lease.id)
+            for host in core.gates_of(lease.id):
+                gates.setdefault(core.keys.tag_of_host(host), []).append(f"{lease.id}:{host}")
+        tags = [*by_tag, *(tag for tag in gates if tag not in by_tag)]
+        asked: list[Ask] = []
+        for tag in tags:
+            ids = by_tag.get(tag, [])
+            words = (lease_ms, len(ids), *ids, *gates.get(tag, ()))
+            asked.append((tag, "renew", words))
+        gone: list[int] = []
+        for tag, answer in zip(tags, await core.call_many(asked), strict=True):
+            for lease_id, digit in zip(by_tag.get(tag, ()), answer, strict=True):
+                if digit == ord("0"):
+                    gone.append(lease_id)
+                    core.entered.pop(lease_id, None)
+        return gone
+
+    async def enter(
+        self, lease: Lease, host: HostKey, at_most_ms: int | None, target: Fingerprint | None
+    ) -> int:
+        """Take another host's gate under a lease."""
+        core = self._core
+        left_ms = await core.call(lease.slot % TAGS, "left", lease.id, lease.fence)
+        if left_ms < 0:
+            # Whoever lost the lease has no right to ask; its ack will be stale.
+            return LOST_WAIT_MS
+        place = core.host(host)
+        tag = place.slot % TAGS
+        wait_ms: int = await core.call(
+            tag,
+            "enter",
+            lease.id,
+            lease.job,
+            host,
+            place.slot,
+            place.domain,
+            -1 if at_most_ms is None else at_most_ms,
+            "" if target is None else signed(target),
+            left_ms,
+        )
+        if wait_ms >= 0 and (at_most_ms is None or wait_ms <= at_most_ms):
+            core.entered.setdefault(lease.id, Entered(lease.slot)).hosts.add(host)
+        return wait_ms
+
+
+class _Claiming:
+    """One claim in the making."""
+
+    __slots__ = ("fenced", "fences", "freed", "k", "lease_ms", "leases", "version")
+
+    def __init__(
+        self,
+        fences: Mapping[int, bytes],
+        k: int,
+        lease_ms: int,
+        freed: dict[int, list[bytes]],
+    ) -> None:
+        self.fences = fences
+        self.k = k
+        self.lease_ms = lease_ms
+        self.freed = freed
+        self.leases: list[Lease] = []
+        self.fenced = False
+        self.version: int | None = None

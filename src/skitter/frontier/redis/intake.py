@@ -1,0 +1,348 @@
+"""What comes in: offered links, and the acks that end leases.
+
+A step is atomic within one tag. Over several the order makes it safe: marks and news first, then
+links into other tags, then the acks with the links of their own tag, and last what an accepted ack
+leaves behind elsewhere (hops, gates, content digests). A crash on the way may repeat a fetch and
+loses nothing.
+"""
+
+import asyncio
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from skitter.frontier.model import SCORED_RANKS, Ack, Hop, Link, Receipt, Result
+from skitter.frontier.redis.agenda import Agenda
+from skitter.frontier.redis.bounds import Bounds
+from skitter.frontier.redis.core import Ask, Core
+from skitter.frontier.redis.marks import Marks
+from skitter.frontier.redis.owning import Owning
+from skitter.frontier.redis.records import MAX_URL_CHARS
+from skitter.frontier.redis.wire import (
+    STALE,
+    Taken,
+    pack_ack,
+    pack_gate,
+    pack_hops,
+    pack_links,
+    pack_meant,
+    read_acked,
+    read_taken,
+)
+from skitter.types import Fingerprint, HostKey, JobNumber
+from skitter.url.partition import TAGS
+
+MOST_ACKS = 16
+MOST_LINKS = 800
+"""Of one call: about three milliseconds of a server."""
+HOLD_MS = 15_000
+"""Leases that are about to be acked do not end before this time, whoever looks."""
+
+_Key = tuple[JobNumber, Fingerprint]
+
+
+class _Part(NamedTuple):
+    """Links for one call."""
+
+    tag: int
+    job: JobNumber | None
+    """The job of them all, where that matters."""
+    links: list[Link]
+
+
+class _Sum:
+    """What became of the links of a verb."""
+
+    __slots__ = ("new", "over")
+
+    def __init__(self) -> None:
+        self.new = 0
+        self.over = 0
+
+
+class Intake:
+    """Offers and acks."""
+
+    def __init__(self, core: Core, owning: Owning, agenda: Agenda, marks: Marks) -> None:
+        self._core = core
+        self._owning = owning
+        self._agenda = agenda
+        self._marks = marks
+        self._bounds = Bounds(core)
+        self._one_at_a_time = asyncio.Lock()
+        self._requests = 0
+
+    async def offer(self, links: Sequence[Link]) -> Receipt:
+        """Queue the links that are new."""
+        total = _Sum()
+        if links:
+            found = _distinct(links, {})
+            rooms = await self._bounds.rooms({link.job for link in found})
+            await self._offer(found, rooms, total)
+        return Receipt(new=total.new, known=len(links) - total.new, overflow=total.over)
+
+    async def _offer(
+        self, links: Sequence[Link], rooms: Mapping[JobNumber, int], total: _Sum
+    ) -> None:
+        """Offer links to their tags: together, or in order where a bound is near."""
+        if not rooms:
+            parts = list(self._by_tag(links))
+            for part, taken in zip(parts, await self._send_links(parts, rooms), strict=True):
+                self._count(part, taken, total)
+            return
+        left = dict(rooms)
+        for part in self._in_order(links):
+            [taken] = await self._send_links([part], left)
+            self._count(part, taken, total)
+            if part.job in left:
+                left[part.job] -= taken.queued
+
+    def _by_tag(self, links: Iterable[Link]) -> Iterator[_Part]:
+        by_tag: dict[int, list[Link]] = {}
+        for link in links:
+            by_tag.setdefault(self._core.keys.tag_of_host(link.host), []).append(link)
+        for tag, found in by_tag.items():
+            for at in range(0, len(found), MOST_LINKS):
+                yield _Part(tag, None, found[at : at + MOST_LINKS])
+
+    def _in_order(self, links: Iterable[Link]) -> Iterator[_Part]:
+        """Cut links into the longest parts that go to one tag and one job each."""
+        part: _Part | None = None
+        for link in links:
+            tag = self._core.keys.tag_of_host(link.host)
+            if part is None or part[:2] != (tag, link.job) or len(part.links) == MOST_LINKS:
+                if part is not None:
+                    yield part
+                part = _Part(tag, link.job, [])
+            part.links.append(link)
+        if part is not None:
+            yield part
+
+    async def _send_links(
+        self, parts: Sequence[_Part], rooms: Mapping[JobNumber, int]
+    ) -> list[Taken]:
+        asked: list[Ask] = []
+        for part in parts:
+            room = rooms.get(part.job, "") if part.job is not None else ""
+            asked.append((part.tag, "offer", (room, self._pack_links(part.links))))
+        return [read_taken(answer) for answer in await self._core.call_many(asked)]
+
+    def _pack_links(self, links: Iterable[Link]) -> bytes:
+        groups: dict[tuple[JobNumber, HostKey], list[Link]] = {}
+        for link in links:
+            groups.setdefault((link.job, link.host), []).append(link)
+        found_s = self._core.clock.now_ms() // 1000
+        packed = []
+        for (job, name), group in groups.items():
+            host = self._core.host(name)
+            packed.append(pack_links(host, job, group, self._owning.holds(host.slot), found_s))
+        return b"".join(packed)
+
+    def _count(self, part: _Part, taken: Taken, total: _Sum) -> None:
+        total.new += taken.new
+        total.over += taken.over
+        self._agenda.improve(part.tag, taken.hint)
+        if taken.queued:
+            for job in {link.job for link in part.links}:
+                self._bounds.note(job, taken.queued)
+
+    async def ack(
+        self, acks: Sequence[Ack], marks: Mapping[str, bytes], news: Mapping[str, bytes]
+    ) -> Receipt:
+        """End leases with everything their pages brought."""
+        await self._marks.put(marks, news)
+        if not acks:
+            return Receipt()
+        async with self._one_at_a_time:
+            batch = _Batch(acks)
+            rooms = await self._bounds.rooms({link.job for ack in acks for link in ack.links})
+            await self._hold(batch, everyone=bool(rooms))
+            total = _Sum()
+            links = self._split(batch, everything=bool(rooms))
+            await self._offer(links, rooms, total)
+            await self._end(batch, total)
+            await self._follow(batch)
+        offered = sum(len(ack.links) for ack in batch.accepted)
+        return Receipt(
+            len(batch.accepted),
+            tuple(batch.stale),
+            total.new,
+            max(0, offered - total.new),
+            total.over,
+        )
+
+    async def _hold(self, batch: "_Batch", *, everyone: bool) -> None:
+        """Find out which leases are live, of acks that change more than their own tag."""
+        by_tag: dict[int, list[Ack]] = {}
+        for ack in batch.live.values():
+            tag = ack.lease.slot % TAGS
+            if everyone or self._reaches_out(ack, tag):
+                by_tag.setdefault(tag, []).append(ack)
+        asked: list[Ask] = []
+        for tag, some in by_tag.items():
+            leases = b"".join(pack_meant(ack.lease) for ack in some)
+            asked.append((tag, "hold", (HOLD_MS, leases)))
+        for some, answer in zip(by_tag.values(), await self._core.call_many(asked), strict=True):
+            for ack, digit in zip(some, answer, strict=True):
+                if digit == ord("0"):
+                    batch.refuse(ack)
+
+    def _reaches_out(self, ack: Ack, tag: int) -> bool:
+        tag_of = self._core.keys.tag_of_host
+        return (
+            bool(ack.hops)
+            or len(ack.links) > MOST_LINKS
+            or any(tag_of(link.host) != tag for link in ack.links)
+        )
+
+    def _split(self, batch: "_Batch", *, everything: bool) -> list[Link]:
+        """Return the links to be offered before the acks; the others stay with their acks."""
+        hopped = {(ack.lease.job, hop.fp): True for ack in batch.live.values() for hop in ack.hops}
+        if everything:
+            links = [link for ack in batch.live.values() for link in ack.links]
+            return _distinct(links, hopped)
+        away: list[Link] = []
+        tag_of = self._core.keys.tag_of_host
+        for ack in batch.live.values():
+            tag = ack.lease.slot % TAGS
+            found = _distinct(ack.links, hopped)
+            near = [link for link in found if tag_of(link.host) == tag]
+            if len(near) > MOST_LINKS:
+                near = []
+            batch.near[ack.lease.id] = near
+            away += found if not near else [link for link in found if tag_of(link.host) != tag]
+        return _distinct(away, {})
+
+    async def _end(self, batch: "_Batch", total: _Sum) -> None:
+        """Call the acks' own script, tag by tag; one call of a tag after the other."""
+        waiting = {tag: list(_chunks(acks, batch)) for tag, acks in batch.by_tag().items()}
+        while waiting:
+            calls = {tag: chunks.pop(0) for tag, chunks in waiting.items()}
+            waiting = {tag: chunks for tag, chunks in waiting.items() if chunks}
+            asked = [self._ending(tag, acks, batch) for tag, acks in calls.items()]
+            answers = await self._core.call_many(asked)
+            for (tag, acks), answer in zip(calls.items(), answers, strict=True):
+                taken, letters = read_acked(answer)
+                links = [link for ack in acks for link in batch.near.get(ack.lease.id, ())]
+                self._count(_Part(tag, None, links), taken, total)
+                for ack, letter in zip(acks, letters, strict=True):
+                    if letter == STALE:
+                        batch.refuse(ack)
+                    else:
+                        batch.accepted.append(ack)
+
+    def _ending(self, tag: int, acks: Sequence[Ack], batch: "_Batch") -> Ask:
+        core = self._core
+        self._requests += 1
+        words: list[str | bytes | int] = [core.session, self._requests]
+        for ack in acks:
+            gates = core.gates_of(ack.lease.id)
+            here = [host for host in gates if core.keys.tag_of_host(host) == tag]
+            hops = [hop for hop in _hops(ack) if core.keys.tag_of_host(hop.host) == tag]
+            words.append(pack_ack(ack, here))
+            words.append(self._pack_hops(ack.lease.job, hops))
+            words.append(self._pack_links(batch.near.get(ack.lease.id, ())))
+        return tag, "ack", tuple(words)
+
+    def _pack_hops(self, job: JobNumber, hops: Iterable[Hop]) -> bytes:
+        by_host: dict[HostKey, list[Hop]] = {}
+        for hop in hops:
+            by_host.setdefault(hop.host, []).append(hop)
+        return b"".join(pack_hops(self._core.host(h), job, some) for h, some in by_host.items())
+
+    async def _follow(self, batch: "_Batch") -> None:
+        """Do what accepted acks ask of other tags: hops are known, gates let go, contents kept."""
+        core = self._core
+        gates: dict[int, list[bytes]] = {}
+        hops: dict[int, list[bytes]] = {}
+        for ack in [*batch.accepted, *batch.refused]:
+            tag_of_ack = ack.lease.slot % TAGS
+            for host in core.gates_of(ack.lease.id):
+                tag = core.keys.tag_of_host(host)
+                if tag != tag_of_ack:
+                    gates.setdefault(tag, []).append(pack_gate(ack.lease.id, host))
+            core.entered.pop(ack.lease.id, None)
+        for ack in batch.accepted:
+            for hop in _hops(ack):
+                tag = core.keys.tag_of_host(hop.host)
+                if tag != ack.lease.slot % TAGS:
+                    hops.setdefault(tag, []).append(self._pack_hops(ack.lease.job, [hop]))
+        asked: list[Ask] = []
+        for tag in {**gates, **hops}:
+            words = (b"".join(gates.get(tag, ())), b"".join(hops.get(tag, ())))
+            asked.append((tag, "settle", words))
+        await core.call_many(asked)
+        self._agenda.doubt(gates)
+        await self._keep_contents(batch.accepted)
+
+    async def _keep_contents(self, accepted: Iterable[Ack]) -> None:
+        commands = []
+        for ack in accepted:
+            if ack.digest and ack.result is Result.DONE:
+                keys = self._core.keys
+                key = keys.contents(keys.tag_of_digest(ack.digest), ack.lease.job)
+                commands.append((key, ("HSETNX", key, ack.digest, ack.lease.url)))
+        if commands:
+            await self._core.nodes.run_many(commands)
+
+
+class _Batch:
+    """The acks of one call, each lease once."""
+
+    def __init__(self, acks: Sequence[Ack]) -> None:
+        self.live: dict[int, Ack] = {}
+        self.stale: list[int] = []
+        self.refused: list[Ack] = []
+        self.accepted: list[Ack] = []
+        self.near: dict[int, list[Link]] = {}
+        """Links that are queued in the step that ends their lease, by lease."""
+        for ack in acks:
+            if ack.lease.id in self.live:
+                self.stale.append(ack.lease.id)
+            else:
+                self.live[ack.lease.id] = ack
+
+    def refuse(self, ack: Ack) -> None:
+        """Take note that a lease had ended."""
+        del self.live[ack.lease.id]
+        self.stale.append(ack.lease.id)
+        self.refused.append(ack)
+
+    def by_tag(self) -> dict[int, list[Ack]]:
+        """Return the acks by the tag of their lease."""
+        found: dict[int, list[Ack]] = {}
+        for ack in self.live.values():
+            found.setdefault(ack.lease.slot % TAGS, []).append(ack)
+        return found
+
+
+def _chunks(acks: Sequence[Ack], batch: _Batch) -> Iterator[list[Ack]]:
+    """Cut acks into calls that are not too long for a server."""
+    chunk: list[Ack] = []
+    links = 0
+    for ack in acks:
+        n = len(batch.near.get(ack.lease.id, ()))
+        if chunk and (len(chunk) == MOST_ACKS or links + n > MOST_LINKS):
+            yield chunk
+            chunk, links = [], 0
+        chunk.append(ack)
+        links += n
+    if chunk:
+        yield chunk
+
+
+def _hops(ack: Ack) -> Sequence[Hop]:
+    return ack.hops if ack.result in (Result.DONE, Result.DEAD) else ()
+
+
+def _distinct(links: Sequence[Link], leave_out: Mapping[_Key, bool]) -> list[Link]:
+    """Return each link once, the one with the best score, in the order of their first places."""
+    found: dict[_Key, Link] = {}
+    for link in links:
+        key = (link.job, link.fp)
+        other = found.get(key)
+        if other is None:
+            if key not in leave_out and len(link.url) <= MAX_URL_CHARS:
+                found[key] = link
+        elif link.rank < other.rank and link.rank < SCORED_RANKS:
+            found[key] = link
+    return list(found.values())

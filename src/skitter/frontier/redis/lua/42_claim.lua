@@ -1,0 +1,316 @@
+-- skitter1_claim: lets freed hosts go, returns what is over, and leases URLs of ready hosts.
+-- skitter1_free: lets hosts go and no more; for tags in which the caller owns nothing.
+--
+-- KEYS[1] anchor
+-- ARGV    now; session; call: the number of this call, in ten digits; fences, as for peek; k;
+--         lease ms; cap: a job whose stream has that many records is passed over;
+--         freed: many times (>Bc0 lease, I2c0 host, I8 delay + 1 or 0, I8 not before)
+-- Result  "FENCED" with nothing changed, or >I8 ms of the next thing to do, I8 front, I2 n, n times
+--         (I4 job, I4 rank, I2 slot, I4 fence, I2c0 host, I4c0 record); the id of lease i is
+--         session, call and i in two digits
+--
+-- ARGV of free: now, freed. Result: nothing.
+do
+  local MOST_ASIDE = 8
+  local HOLD_RANKS, HOLD_MS = 200, 2000
+  local POLL_MS, STREAM_POLL_MS, TARGET_MS = 20, 100, 1000
+  local MOST_WOKEN, MOST_PASSED = 128, 128
+  local NAV_TURN = 4
+
+  local function free(S, blob)
+    local at, size = 1, #blob
+    while at <= size do
+      local id, name, delay, not_before
+      id, name, delay, not_before, at = struct.unpack('>Bc0I2c0I8I8', blob, at)
+      local H = host_of(S, name)
+      if H.slot then
+        if delay > 0 then H.d = delay - 1 end
+        H.n = math.max(H.n, not_before)
+        touch(S, H)
+        local lease = lease_of(S, id)
+        if lease and lease[HOST] == name and lease[GATE] then
+          lease[GATE] = false
+          redis.call('HSET', S.P .. 'l', id, cmsgpack.pack(lease))
+          let_go(S, H)
+        else
+          local gate = id .. ':' .. name
+          local value = redis.call('HGET', S.P .. 'G', gate)
+          if value and cmsgpack.unpack(value)[1] >= 0 then drop_gate(S, gate) end
+        end
+      end
+    end
+  end
+
+  -- Makes hosts ready that have rested, at most 128 at once; true when there may be more.
+  local function wake_resting(S, fences)
+    local left = MOST_WOKEN
+    local slots = redis.call('ZRANGE', S.P .. 'R', '-inf', S.now, 'BYSCORE')
+    for _, slot in ipairs(slots) do
+      if left > 0 and owns(fences, slot) then
+        local names = redis.call('ZRANGE', S.P .. 'r:' .. slot, '-inf', S.now, 'BYSCORE',
+          'LIMIT', 0, left)
+        for _, name in ipairs(names) do touch(S, host_of(S, name)) end
+        if #names == 0 then S.slots_r[slot] = true end
+        left = left - #names
+      end
+    end
+    return left <= 0
+  end
+
+  -- The ready slots of the caller: slot -> score of its best host.
+  local function ready_slots(S, fences)
+    local found = {}
+    local all = redis.call('ZRANGE', S.P .. 'Y', 0, -1, 'WITHSCORES')
+    for at = 1, #all, 2 do
+      if owns(fences, all[at]) then found[all[at]] = tonumber(all[at + 1]) end
+    end
+    return found
+  end
+
+  local function best_slot(ready)
+    local best, best_score
+    for slot, score in pairs(ready) do
+      if not best or score < best_score then best, best_score = slot, score end
+    end
+    return best
+  end
+
+  local function blocked(S, job, cap)
+    local is = S.blocked[job]
+    if is == nil then
+      is = redis.call('XLEN', S.P .. 's:' .. job) >= cap
+      S.blocked[job] = is
+    end
+    return is
+  end
+
+  -- Tells whether a host lets a busy one go first whose next URL scores much better.
+  local function holds_back(S, H)
+    local front = host_front(S, H)
+    local rank = front and front % RANKS or SCORED
+    if rank < HOLD_RANKS or rank >= SCORED then return false end
+    if not S.busy then
+      S.busy = {}
+      for _, packed in ipairs(redis.call('HVALS', S.P .. 'l')) do
+        S.busy[cmsgpack.unpack(packed)[HOST]] = true
+      end
+      for _, name in ipairs(S.taken) do S.busy[name] = true end
+    end
+    local field = S.P .. 'h:' .. H.name
+    for name in pairs(S.busy) do
+      local other = host_front(S, host_of(S, name))
+      if other and other < front - HOLD_RANKS then
+        local since = tonumber(redis.call('HGET', field, 'k')) or S.now
+        if S.now - since < HOLD_MS then
+          redis.call('HSETNX', field, 'k', S.now)
+          return true
+        end
+        break
+      end
+    end
+    redis.call('HDEL', field, 'k')
+    return false
+  end
+
+  -- Chooses the job to serve: most urgent first, in turns among equals.
+  local function choose_job(S, H, cap)
+    local jobs = jobs_of(H)
+    local chosen, best, full
+    for at, job in ipairs(jobs) do
+      local J = job_of(S, job)
+      if J and J.state == 'run' then
+        local data = line_front(S, job .. ':1:' .. H.name) or LATER
+        local nav = line_front(S, job .. ':0:' .. H.name) or LATER
+        local front = math.min(data, nav)
+        if front < LATER and blocked(S, job, cap) then
+          full = true
+        elseif front < LATER then
+          local urgency = math.floor(front / RANKS)
+          if not best or urgency < best then chosen, best = at, urgency end
+        end
+      end
+    end
+    if not chosen then return nil, full end
+    local job = jobs[chosen]
+    if #jobs > 1 then
+      table.remove(jobs, chosen)
+      jobs[#jobs + 1] = job
+      set_jobs(H, jobs)
+    end
+    return job
+  end
+
+  -- Chooses the line to serve: data first, but nav gets its turn.
+  local function choose_class(S, H, job)
+    local data = line_front(S, job .. ':1:' .. H.name)
+    local nav = line_front(S, job .. ':0:' .. H.name)
+    if not data then return 0, nav end
+    if not nav then return 1, data end
+    local turn = redis.call('HINCRBY', S.P .. 'h:' .. H.name, 't' .. job, 1)
+    if turn % NAV_TURN == 0 then return 0, nav end
+    return 1, data
+  end
+
+  -- Takes the first record of a line; nil when there is none after all.
+  local function pop(S, H, job, class, band)
+    local list = S.P .. 'q:' .. job .. ':' .. class .. ':' .. band .. ':' .. H.name
+    local record = redis.call('LPOP', list)
+    if not record or redis.call('EXISTS', list) == 0 then
+      forget_band(S, job .. ':' .. class .. ':' .. H.name, band)
+    end
+    if record and band % RANKS < SCORED then
+      redis.call('HDEL', S.P .. 'z:' .. job, fp_text(record))
+    end
+    return record
+  end
+
+  local function is_target(S, job, record, name)
+    if S.targets == nil then S.targets = redis.call('ZCARD', S.P .. 'H') > 0 end
+    if not S.targets then return nil end
+    local fp = fp_text(record)
+    local expiry = redis.call('ZSCORE', S.P .. 'H', job .. ':' .. fp .. ':' .. name)
+    return expiry and tonumber(expiry) > S.now and fp or nil
+  end
+
+  -- Leases the first URL of a host; "full" when its records have nowhere to go.
+  local function take(S, H, ask, leases)
+    local job, full = choose_job(S, H, ask.cap)
+    if not job then return full and 'full' or nil end
+    local class, band = choose_class(S, H, job)
+    local record = pop(S, H, job, class, band)
+    if not record then return nil end
+    local plain, seq = plain_record(record)
+    local rank = band % RANKS
+    count(S, job, H.domain, 'q', -1)
+    local fp = is_target(S, job, plain, H.name)
+    if fp then
+      schedule(S, H, job, fp, rank, plain, S.now + TARGET_MS)
+      return nil
+    end
+    if not seq then
+      S.seq = S.seq + 1
+      seq = S.seq
+    end
+    H.f = H.f + 1
+    H.n = S.now + (H.d or 0)
+    count(S, job, H.domain, 'l', 1)
+    local slot = tonumber(H.slot)
+    local fence = struct.unpack('>I4', fence_at(ask.fences, slot))
+    local lease = { H.name, job, class, (band - rank) / RANKS, rank, slot, fence, plain, true,
+      ask.session, seq }
+    leases[#leases + 1] = lease
+    if S.busy then S.busy[H.name] = true else S.taken[#S.taken + 1] = H.name end
+  end
+
+  local function hand_out(S, ask, leases)
+    local ready = ready_slots(S, ask.fences)
+    local aside, full, passed = {}, false, 0
+    while #leases < ask.k and #aside < MOST_ASIDE and passed < MOST_PASSED do
+      local slot = best_slot(ready)
+      if not slot then break end
+      local name = redis.call('ZPOPMIN', S.P .. 'y:' .. slot)[1]
+      S.slots_y[slot] = true
+      if name then
+        local H = host_of(S, name)
+        H.place, H.at = '', 0
+        local before = #leases
+        if H.n > S.now or H.f >= (H.p or 1) then
+          enlist(S, H)
+        elseif holds_back(S, H) then
+          aside[#aside + 1] = H
+        elseif take(S, H, ask, leases) == 'full' then
+          aside[#aside + 1] = H
+          full = true
+        else
+          enlist(S, H)
+        end
+        if #leases == before then passed = passed + 1 end
+      end
+      local first = redis.call('ZRANGE', S.P .. 'y:' .. slot, 0, 0, 'WITHSCORES')
+      ready[slot] = tonumber(first[2])
+    end
+    for _, H in ipairs(aside) do touch(S, H) end
+    return #aside > 0, full
+  end
+
+  local function pack_leases(leases)
+    local parts = {}
+    for at, lease in ipairs(leases) do
+      parts[at] = struct.pack('>I4I4I2I4I2c0I4c0', lease[JOB], lease[RANK], lease[SLOT],
+        lease[FENCE], #lease[HOST], lease[HOST], #lease[RECORD], lease[RECORD])
+    end
+    return table.concat(parts)
+  end
+
+  local function lease_id(ask, at)
+    return ask.session .. ask.call .. string.format('%02d', at)
+  end
+
+  local function keep_leases(S, ask, leases, lease_ms)
+    local rows, ends = {}, {}
+    for at, lease in ipairs(leases) do
+      local id = lease_id(ask, at)
+      rows[2 * at - 1], rows[2 * at] = id, cmsgpack.pack(lease)
+      ends[2 * at - 1], ends[2 * at] = S.now + lease_ms, id
+    end
+    if #leases > 0 then
+      redis.call('HSET', S.P .. 'l', unpack(rows))
+      redis.call('ZADD', S.P .. 'L', unpack(ends))
+    end
+    redis.call('HSET', S.P .. 'Q', 'c:' .. ask.session, ask.call .. ':' .. #leases)
+  end
+
+  -- The leases of a call that was made before: its answer was lost on the way.
+  local function leases_of_call(S, ask)
+    local last = redis.call('HGET', S.P .. 'Q', 'c:' .. ask.session)
+    if not last or last:sub(1, #ask.call) ~= ask.call then return nil end
+    local leases = {}
+    for at = 1, tonumber(last:sub(#ask.call + 2)) do leases[at] = lease_of(S, lease_id(ask, at)) end
+    return leases
+  end
+
+  local function claim(keys, args)
+    local S = begin(keys, args)
+    local ask = { session = args[2], call = args[3], fences = args[4], k = tonumber(args[5]),
+      cap = tonumber(args[7]) }
+    if is_fenced(S, ask.session, ask.fences) then return 'FENCED' end
+    local leases = leases_of_call(S, ask)
+    local more, waits, full = false, false, false
+    if not leases then
+      leases = {}
+      sets_begin()
+      S.blocked, S.taken = {}, {}
+      free(S, args[8])
+      local leases_left = reap_leases(S)
+      local gates_left = reap_gates(S)
+      redis.call('ZREMRANGEBYSCORE', S.P .. 'H', '-inf', S.now)
+      local due_left = wake_due(S)
+      settle(S)
+      local resting_left = wake_resting(S, ask.fences)
+      settle(S)
+      more = leases_left or gates_left or due_left or resting_left
+      if ask.k > 0 then waits, full = hand_out(S, ask, leases) end
+      settle(S)
+      write_back(S)
+      keep_leases(S, ask, leases, tonumber(args[6]))
+      sets_end()
+    end
+    local at, front = next_event(S, ask.fences)
+    if more then
+      at = S.now
+    elseif waits and #leases == 0 then
+      at = S.now + (full and STREAM_POLL_MS or POLL_MS)
+    end
+    return struct.pack('>I8I8I2', at, front, #leases) .. pack_leases(leases)
+  end
+
+  local function free_only(keys, args)
+    local S = begin(keys, args)
+    free(S, args[2])
+    settle(S)
+    write_back(S)
+  end
+
+  register('claim', claim)
+  register_frugal('free', free_only)
+end

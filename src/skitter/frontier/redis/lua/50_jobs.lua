@@ -1,0 +1,179 @@
+-- skitter1_put_job: makes a job known to this tag, or changes it.
+--
+-- KEYS[1] anchor
+-- ARGV    now, job, then fields and values; `state` and those of `seen` are written when it is new
+-- Result  nothing
+--
+-- skitter1_job_state: lets a job run, pause or end. Ending it drops everything that is not finished:
+-- the counters follow at once and its leases are void; what waits is deleted by drop_lines.
+--
+-- ARGV    now, job, state
+-- Result  nothing
+--
+-- skitter1_unpark: enlists hosts that were set aside because their job was paused.
+--
+-- ARGV    now, job, the most hosts
+-- Result  >I8, I8 as for offer, with all hosts taken for the caller's; I4 hosts that are left
+--
+-- skitter1_job_hosts: changes how many requests hosts take at once.
+--
+-- ARGV    now, requests, hosts
+-- Result  nothing
+--
+-- skitter1_drop_lines: deletes the lines of an ended job.
+--
+-- ARGV    now, job, the most records, hosts
+-- Result  how many of the hosts are done
+--
+-- skitter1_job_number: the number of a job's id, given when it is first asked for.
+--
+-- KEYS[1] the hash of numbers
+-- ARGV    id
+-- Result  number
+do
+  local function job_number(keys, args)
+    local number = redis.call('HGET', keys[1], args[1])
+    if not number then
+      number = redis.call('HLEN', keys[1]) + 1
+      redis.call('HSET', keys[1], args[1], number)
+    end
+    return tonumber(number)
+  end
+
+  local function put_job(keys, args)
+    local S = begin(keys, args)
+    local key = S.P .. 'j:' .. args[2]
+    local first = redis.call('EXISTS', key) == 0
+    local fields = {}
+    for at = 3, #args, 2 do
+      if first or (args[at] ~= 'state' and args[at]:sub(1, 4) ~= 'seen') then
+        fields[#fields + 1] = args[at]
+        fields[#fields + 1] = args[at + 1]
+      end
+    end
+    redis.call('HSET', key, unpack(fields))
+  end
+
+  local function drop_counts(S, job)
+    local key = S.P .. 'c:' .. job
+    local all = redis.call('HGETALL', key)
+    local dropped, gone = {}, {}
+    for at = 1, #all, 2 do
+      local letter, rest = all[at]:sub(1, 1), all[at]:sub(2)
+      if letter == 'q' or letter == 'l' or letter == 's' then
+        dropped[rest] = (dropped[rest] or 0) + tonumber(all[at + 1])
+        gone[#gone + 1] = all[at]
+      end
+    end
+    for rest, n in pairs(dropped) do
+      if n ~= 0 then redis.call('HINCRBY', key, 'o' .. rest, n) end
+    end
+    for at = 1, #gone, 4000 do
+      redis.call('HDEL', key, unpack(gone, at, math.min(#gone, at + 3999)))
+    end
+  end
+
+  local function void_leases(S, job, keeps_rows)
+    local all = redis.call('HGETALL', S.P .. 'l')
+    for at = 1, #all, 2 do
+      local lease = cmsgpack.unpack(all[at + 1])
+      if lease[JOB] == job then
+        if keeps_rows then set_add(S.P, 'O', job, fp_text(lease[RECORD])) end
+        end_lease(S, all[at])
+        local H = host_of(S, lease[HOST])
+        if lease[GATE] then let_go(S, H) end
+        touch(S, H)
+      end
+    end
+    local gates = redis.call('HGETALL', S.P .. 'G')
+    for at = 1, #gates, 2 do
+      if cmsgpack.unpack(gates[at + 1])[2] == job then drop_gate(S, gates[at]) end
+    end
+  end
+
+  local function job_state(keys, args)
+    sets_begin()
+    local S = begin(keys, args)
+    local job, state = args[2], args[3]
+    local J = job_of(S, job)
+    if not J then return nojob(job) end
+    local ends = state == 'cancel' and J.state ~= 'cancel'
+    redis.call('HSET', S.P .. 'j:' .. job, 'state', state)
+    J.state = state
+    if ends then
+      drop_counts(S, job)
+      void_leases(S, job, J.seen == 'bloom')
+      redis.call('UNLINK', S.P .. 'park:' .. job, S.P .. 'z:' .. job)
+      settle(S)
+      write_back(S)
+      sets_end()
+    end
+  end
+
+  local function unpark(keys, args)
+    local S = begin(keys, args)
+    local key = S.P .. 'park:' .. args[2]
+    for _, name in ipairs(redis.call('SPOP', key, args[3])) do
+      local H = host_of(S, name)
+      H.mine = true
+      touch(S, H)
+    end
+    settle(S)
+    write_back(S)
+    local at, front = hint(S)
+    return struct.pack('>I8I8I4', at, front, redis.call('SCARD', key))
+  end
+
+  local function job_hosts(keys, args)
+    local S = begin(keys, args)
+    for at = 3, #args do
+      local H = host_of(S, args[at])
+      H.p = tonumber(args[2])
+      touch(S, H)
+    end
+    settle(S)
+    write_back(S)
+  end
+
+  -- Deletes one list, or the first part of it; answers how many records went.
+  local function drop_list(S, job, list, keeps_rows, left)
+    if not keeps_rows then
+      redis.call('UNLINK', list)
+      return 1
+    end
+    local records = redis.call('LPOP', list, left) or {}
+    for _, record in ipairs(records) do set_add(S.P, 'O', job, fp_text(record)) end
+    return #records
+  end
+
+  local function drop_lines(keys, args)
+    sets_begin()
+    local S = begin(keys, args)
+    local job, left = args[2], tonumber(args[3])
+    local J = job_of(S, job)
+    local keeps_rows = J and J.seen == 'bloom'
+    local done = 0
+    for at = 4, #args do
+      for class = 0, 1 do
+        local bands = S.P .. 'b:' .. job .. ':' .. class .. ':' .. args[at]
+        for _, band in ipairs(redis.call('ZRANGE', bands, 0, -1)) do
+          if left <= 0 then break end
+          local list = S.P .. 'q:' .. job .. ':' .. class .. ':' .. band .. ':' .. args[at]
+          left = left - drop_list(S, job, list, keeps_rows, left)
+          if redis.call('EXISTS', list) == 0 then redis.call('ZREM', bands, band) end
+        end
+      end
+      if left <= 0 then break end
+      done = done + 1
+    end
+    sets_end()
+    return done
+  end
+
+  register('job_number', job_number)
+  register('put_job', put_job)
+  register_frugal('job_state', job_state)
+  register_frugal('unpark', unpark)
+  register_frugal('job_hosts', job_hosts)
+  register_frugal('drop_lines', drop_lines)
+end

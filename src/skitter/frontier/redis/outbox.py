@@ -1,0 +1,160 @@
+"""The records of a job on their way into the files of one process.
+
+An ack adds the record of its page to a stream in its tag, in the step that ends the lease. One
+process, the writer, reads the streams from their beginning, writes the files, and then:
+
+1. ``keep`` stores by one command how long the files are and which entries they hold,
+2. ``let_go`` removes those entries.
+
+A crash before 1 leaves files that are longer than their marks say: they are cut on opening, and the
+same entries are read again. A crash between 1 and 2 leaves entries that are in the files: ``open``
+removes them by their names before anything is read. Nothing depends on the order of entry ids, so
+a failover to a replica whose clock is behind hides no record; entries that the replica never had
+are those of pages whose ack it does not know either, and they are fetched again.
+"""
+
+import asyncio
+import secrets
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import msgspec
+
+from skitter.errors import ConfigError, StoreUnavailable
+from skitter.frontier.base import Entry
+from skitter.frontier.redis.keys import Keys
+from skitter.frontier.redis.library import function
+from skitter.frontier.redis.nodes import Nodes
+from skitter.frontier.redis.stream import unpack_note
+from skitter.types import JobNumber
+from skitter.url.partition import TAGS
+
+LEASE_MS: Final = 6_000
+RENEW_S: Final = 1.5
+PATIENCE_S: Final = 8.0
+"""How long an earlier writer that was killed may still seem to be there."""
+SWEEP_S: Final = 0.5
+"""How long a stream that was empty may go unasked while others have much."""
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(list[tuple[int, bytes]]).decode
+
+
+class Outbox:
+    """The streams of one job, for its writer."""
+
+    def __init__(self, nodes: Nodes, keys: Keys, job: JobNumber, who: str) -> None:
+        self._nodes = nodes
+        self._keys = keys
+        self._job = job
+        self._who = who
+        self._session = secrets.token_hex(8)
+        self._writer = f"{keys.common}writer:{job}"
+        self._held = f"outbox:{job}"
+        """Under which mark the entries are named that the files hold."""
+        self._busy: list[int] = []
+        """Tags that had more than was asked for."""
+        self._sweep_at = 0.0
+        self._first = 0
+        """The tag that is asked first, another one each time."""
+
+    async def open(self) -> None:
+        """Become the writer; raises ``ConfigError`` when another process is, and stays so."""
+        deadline = asyncio.get_running_loop().time() + PATIENCE_S
+        while True:
+            taken, *other = await self._lease()
+            if taken:
+                break
+            if asyncio.get_running_loop().time() > deadline:
+                raise ConfigError(
+                    f"the records of this job are being written by {other[1].decode()};"
+                    " end that crawl first, or help it with: skitter node"
+                )
+            await asyncio.sleep(0.25)
+        stored = await self._nodes.run(self._keys.marks, "HGET", self._keys.marks, self._held)
+        if stored:
+            await self._remove(_decode(stored))
+
+    async def _lease(self) -> list[bytes]:
+        name = function("write_lease")
+        args = (0, self._session, LEASE_MS, self._who)
+        answer: list[bytes] = await self._nodes.call(self._writer, name, *args)
+        return answer
+
+    async def run(self) -> None:
+        """Stay the writer, until cancelled."""
+        while True:
+            await asyncio.sleep(RENEW_S)
+            taken, *_ = await self._lease()
+            if not taken:
+                raise StoreUnavailable(
+                    "another process has become the writer of this job's records while this one"
+                    " did not answer; this one stops"
+                )
+
+    async def settle(self) -> None:
+        """Keep the right to write: the last records come after this."""
+
+    async def close(self) -> None:
+        """Let another process become the writer."""
+        await self._nodes.call(self._writer, function("write_end"), 0, self._session)
+
+    async def read(self, limit: int) -> Sequence[Entry]:
+        """Return up to ``limit`` entries, those of a tag in order; none when there are none.
+
+        Asking 256 empty streams costs the servers half a millisecond; while some tags have much,
+        only those are asked.
+        """
+        loop = asyncio.get_running_loop()
+        if self._busy and loop.time() < self._sweep_at:
+            found = await self._read_from(self._busy, limit)
+            if found:
+                return found
+        self._first = (self._first + 1) % TAGS
+        self._sweep_at = loop.time() + SWEEP_S
+        return await self._read_from([*range(self._first, TAGS), *range(self._first)], limit)
+
+    async def _read_from(self, tags: list[int], limit: int) -> list[Entry]:
+        each = max(1, limit // len(tags))
+        names = [self._keys.records(tag, self._job) for tag in tags]
+        asked = [(name, ("XRANGE", name, "-", "+", "COUNT", each)) for name in names]
+        answers = await self._nodes.run_many(asked)
+        self._busy = [tag for tag, rows in zip(tags, answers, strict=True) if len(rows) == each]
+        found = [
+            Entry(tag, entry, _record_in(fields))
+            for tag, rows in zip(tags, answers, strict=True)
+            for entry, fields in rows
+        ]
+        # Where there are fewer places than tags, what is left over is read again next time.
+        return found[:limit]
+
+    async def keep(self, marks: Mapping[str, bytes], entries: Sequence[Entry]) -> None:
+        """Store in one step how far the files are and which entries they hold."""
+        held = _encode([(entry.tag, entry.id) for entry in entries])
+        words: list[str | bytes] = [self._held, held]
+        for name, value in marks.items():
+            words += (name, value)
+        kept = await self._nodes.call(
+            self._writer, function("write_keep"), 0, self._session, self._keys.marks, *words
+        )
+        if not kept:
+            raise StoreUnavailable(
+                "another process has become the writer of this job's records; this one stops"
+            )
+
+    async def let_go(self, entries: Sequence[Entry]) -> None:
+        """Remove entries that are safe in the files."""
+        await self._remove([(entry.tag, entry.id) for entry in entries])
+
+    async def _remove(self, places: Sequence[tuple[int, bytes]]) -> None:
+        by_tag: dict[int, list[bytes]] = {}
+        for tag, entry in places:
+            by_tag.setdefault(tag, []).append(entry)
+        names = {tag: self._keys.records(tag, self._job) for tag in by_tag}
+        await self._nodes.run_many(
+            [(names[tag], ("XDEL", names[tag], *ids)) for tag, ids in by_tag.items()]
+        )
+
+
+def _record_in(fields: list[bytes]) -> bytes:
+    return unpack_note(fields[2 * fields[::2].index(b"r") + 1])

@@ -1,0 +1,128 @@
+"""The slots of this session: taken, kept and given back, with a fence for each.
+
+Fences are kept by tag and packed: the text that says what is held in a tag is the one that every
+claim there is checked by.
+"""
+
+import struct
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+from skitter.errors import Fenced
+from skitter.frontier.model import Grant
+from skitter.frontier.redis.core import Core
+from skitter.frontier.redis.wire import pack_gate
+from skitter.url.partition import SLOTS, TAGS
+
+PLACES = SLOTS // TAGS
+NOTHING = bytes(4 * PLACES)
+_fences = struct.Struct(f">{PLACES}I")
+
+
+class Owning:
+    """Who owns what, as far as this session knows."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+        self.fences: dict[int, bytes] = {}
+        """Tag to the fences this session was given last."""
+        self._known: tuple[Sequence[Grant], dict[int, bytes]] | None = None
+
+    async def own(self, member: str, slots: Iterable[int], ttl_ms: int) -> list[Grant]:
+        """Take or keep slots."""
+        asked = list(slots)
+        wanted: dict[int, bytearray] = {}
+        for slot in asked:
+            tag = slot % TAGS
+            if tag not in wanted:
+                wanted[tag] = bytearray(PLACES)
+            wanted[tag][slot // TAGS] = 1
+        core = self._core
+        expires_at = core.clock.boot() + ttl_ms / 1000
+        answers = await core.call_many(
+            [
+                (
+                    tag,
+                    "own",
+                    (core.session, member, ttl_ms, bytes(places), self.fences.get(tag, b"")),
+                )
+                for tag, places in wanted.items()
+            ]
+        )
+        for tag, (now_ms, held) in zip(wanted, answers, strict=True):
+            if held:
+                self._set(tag, held)
+            core.tell_time(now_ms)
+        held_now = {tag: _fences.unpack(self.fences.get(tag, NOTHING)) for tag in wanted}
+        return [
+            Grant(slot, fence, expires_at)
+            for slot in asked
+            if (fence := held_now[slot % TAGS][slot // TAGS])
+        ]
+
+    def _set(self, tag: int, fences: bytes) -> None:
+        self._known = None
+        if fences == NOTHING:
+            self.fences.pop(tag, None)
+        else:
+            self.fences[tag] = fences
+
+    async def disown(self, grants: Iterable[Grant]) -> None:
+        """Give slots back."""
+        grants = list(grants)
+        given: dict[int, list[int]] = {}
+        for grant in grants:
+            given.setdefault(grant.slot % TAGS, [0] * PLACES)[grant.slot // TAGS] = grant.fence
+        packed = {tag: _fences.pack(*fences) for tag, fences in given.items()}
+        session = self._core.session
+        await self._core.call_many(
+            [(tag, "disown", (session, fences)) for tag, fences in packed.items()]
+        )
+        await self._leave_gates({grant.slot for grant in grants})
+        for tag, fences in given.items():
+            mine = _fences.unpack(self.fences.get(tag, NOTHING))
+            left = [0 if held == gone else held for held, gone in zip(mine, fences, strict=True)]
+            self._set(tag, _fences.pack(*left))
+
+    async def _leave_gates(self, slots: Collection[int]) -> None:
+        """Give up the gates that redirects of leases in these slots took in any tag."""
+        core = self._core
+        gone = {at: entered for at, entered in core.entered.items() if entered.slot in slots}
+        gates: dict[int, list[bytes]] = {}
+        for lease_id, entered in gone.items():
+            del core.entered[lease_id]
+            for host in entered.hosts:
+                tag = core.keys.tag_of_host(host)
+                gates.setdefault(tag, []).append(pack_gate(lease_id, host))
+        await core.call_many(
+            [(tag, "settle", (b"".join(some), b"")) for tag, some in gates.items()]
+        )
+
+    def packed(self, grants: Sequence[Grant]) -> Mapping[int, bytes]:
+        """Return the fences of grants by tag; raises ``Fenced`` for one that is out of date.
+
+        Callers pass the same list again and again, so the last one is remembered.
+        """
+        if self._known is not None and self._known[0] is grants:
+            return self._known[1]
+        fences: dict[int, list[int]] = {}
+        for grant in grants:
+            fences.setdefault(grant.slot % TAGS, [0] * PLACES)[grant.slot // TAGS] = grant.fence
+        for tag, asked in fences.items():
+            mine = _fences.unpack(self.fences.get(tag, NOTHING))
+            if any(fence and fence != held for fence, held in zip(asked, mine, strict=True)):
+                raise Fenced("a grant is not this session's, or not any more")
+        packed = {tag: _fences.pack(*asked) for tag, asked in fences.items()}
+        self._known = (grants, packed)
+        return packed
+
+    def lose(self, tag: int) -> None:
+        """Take note that another owner was met in a tag."""
+        self._set(tag, NOTHING)
+
+    def holds(self, slot: int) -> bool:
+        """Tell whether a slot is held, as far as is known."""
+        fences = self.fences.get(slot % TAGS)
+        if fences is None:
+            return False
+        at = slot // TAGS * 4
+        return fences[at : at + 4] != b"\0\0\0\0"

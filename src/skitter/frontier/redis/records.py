@@ -1,0 +1,158 @@
+"""How a waiting URL is stored: a head of 23 bytes, the path, the referrer.
+
+The host is in the key, so it is left out of the path, and of the referrer where that is a page of
+the same host. Scripts change attempts, losses and visits in place. The first byte is a version.
+"""
+
+import struct
+from typing import NamedTuple
+
+from skitter.frontier.model import Lease, Link
+from skitter.types import Fingerprint, HostKey, JobNumber, PageClass, Role
+
+RECORD_VERSION = 1
+MAX_URL_CHARS = 0xFFFF
+
+_HEAD = struct.Struct(">BBBBBHHIQH")
+_HTTPS = 1
+_NAV = 2
+_SITEMAP = 4
+_RETURNED = 128
+_PLACE_BYTES = 8
+"""What a script hangs on to a URL that was given back, so that it finds its old place."""
+
+_pack_head = _HEAD.pack
+_unpack_head = _HEAD.unpack_from
+_HEAD_BYTES = _HEAD.size
+
+
+class Record(NamedTuple):
+    """One waiting URL, as stored."""
+
+    path: str
+    """The URL after scheme and host key; the whole URL where it is spelled unlike its host key."""
+    https: bool
+    page_class: PageClass
+    priority: int
+    attempts: int
+    lost: int
+    depth: int
+    visit: int
+    found_s: int
+    fp: Fingerprint
+    referrer: str
+    role: Role
+
+    def link(self, host: HostKey, job: JobNumber, rank: int, slot: int = 0) -> Link:
+        """Return what was offered."""
+        origin = f"http{'s' * self.https}://{host}"
+        return Link(
+            url=_whole(self.path, origin),
+            fp=self.fp,
+            host=host,
+            job=job,
+            slot=slot,
+            page_class=self.page_class,
+            priority=self.priority,
+            depth=self.depth,
+            rank=rank,
+            referrer=_whole(self.referrer, origin),
+            visit=self.visit,
+            role=self.role,
+        )
+
+
+def pack_record(link: Link, found_s: int) -> bytes:
+    """Return the stored form of a link just offered."""
+    url, host, referrer = link.url, link.host, link.referrer
+    flags, at = (_HTTPS, 8) if url[4] == "s" else (0, 7)
+    end = at + len(host)
+    # "http://a.com.:81/" has the host key "a.com:81": such a URL is kept whole.
+    apart = url.startswith(host, at) and url[end : end + 1] == "/"
+    path = (url[end:] if apart else url).encode()
+    if referrer and apart and referrer[end : end + 1] == "/" and referrer.startswith(url[:end]):
+        referrer = referrer[end:]
+    if link.page_class is PageClass.NAV:
+        flags |= _NAV
+    if link.role:
+        flags |= _SITEMAP
+    head = _pack_head(
+        RECORD_VERSION,
+        flags,
+        link.priority,
+        0,
+        0,
+        min(link.depth, 0xFFFF),
+        min(link.visit, 0xFFFF),
+        found_s,
+        link.fp,
+        len(path),
+    )
+    return head + path + referrer.encode()
+
+
+def unpack_record(stored: bytes) -> Record:
+    """Read a stored record."""
+    version, flags, priority, attempts, lost, depth, visit, found_s, fp, length = _unpack_head(
+        stored
+    )
+    if version != RECORD_VERSION:
+        raise ValueError(f"queued record of version {version}, this program reads {RECORD_VERSION}")
+    if flags & _RETURNED:
+        stored = stored[:-_PLACE_BYTES]
+    end = _HEAD_BYTES + length
+    return Record(
+        stored[_HEAD_BYTES:end].decode(),
+        bool(flags & _HTTPS),
+        PageClass.NAV if flags & _NAV else PageClass.DATA,
+        priority,
+        attempts,
+        lost,
+        depth,
+        visit,
+        found_s,
+        Fingerprint(fp),
+        stored[end:].decode(),
+        Role.SITEMAP if flags & _SITEMAP else Role.PAGE,
+    )
+
+
+class Given(NamedTuple):
+    """What a claim answers of one lease beside its record."""
+
+    id: int
+    host: HostKey
+    job: JobNumber
+    rank: int
+    slot: int
+    fence: int
+
+
+def make_lease(given: Given, stored: bytes, expires_at: float) -> Lease:
+    """Return the lease of a record that was handed out."""
+    record = unpack_record(stored)
+    origin = f"http{'s' * record.https}://{given.host}"
+    return Lease(
+        given.id,
+        _whole(record.path, origin),
+        record.fp,
+        given.host,
+        given.job,
+        given.slot,
+        given.fence,
+        record.page_class,
+        record.priority,
+        record.depth,
+        record.attempts,
+        record.lost,
+        record.visit,
+        _whole(record.referrer, origin),
+        record.found_s,
+        expires_at,
+        record.role,
+        given.rank,
+    )
+
+
+def _whole(path: str, origin: str) -> str:
+    return origin + path if path[:1] == "/" else path

@@ -1,0 +1,157 @@
+"""The HTTP server around ``RemoteServer``: a TCP address for a token, a local socket for nothing.
+
+Everything about sessions and verbs is in the core, so that another HTTP server can stand here.
+"""
+
+import errno
+import json
+import socket
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from pathlib import Path
+
+from aiohttp import web
+
+from skitter.errors import ConfigError
+from skitter.frontier.remote.address import ShortPath
+from skitter.frontier.remote.server import RemoteServer
+from skitter.frontier.remote.wire import MAX_BODY_BYTES, PATH, SESSION_HEADER
+
+CLOSE_S = 1.0
+"""How long a connection may take to end when its last answer is out."""
+IDLE_S = 75.0
+"""How long an unused connection is kept: longer than a child does."""
+BACKLOG = 128
+
+Handler = Callable[[web.Request], Awaitable[web.Response]]
+
+
+class RemoteShell:
+    """Serves a core on a TCP address, on a local socket, or on both."""
+
+    def __init__(
+        self,
+        core: RemoteServer,
+        *,
+        tcp: tuple[str, int] | None = None,
+        socket_path: Path | None = None,
+    ) -> None:
+        if tcp is None and socket_path is None:
+            raise ConfigError("a master needs an address or a socket to be reached by")
+        if tcp is not None and not core.guarded:
+            raise ConfigError(
+                f"address {tcp[0]}:{tcp[1]}: a master on the network needs a token; set one"
+            )
+        self._core = core
+        self._tcp = tcp
+        self._path = socket_path
+        self._runners: list[web.AppRunner] = []
+        self.port = 0
+        """The TCP port that is listened on; 0 when there is none."""
+
+    async def open(self) -> None:
+        """Listen; raises ``ConfigError`` when the address cannot be had."""
+        await self._core.open()
+        try:
+            if self._tcp is not None:
+                listening = _listen_tcp(*self._tcp)
+                self.port = listening.getsockname()[1]
+                await self._serve(listening, self._answer_guarded)
+            if self._path is not None:
+                await self._serve(_listen_unix(self._path), self._answer)
+        except BaseException:
+            await self.close()
+            raise
+
+    async def close(self) -> None:
+        """Let running calls end, then hang up; idempotent."""
+        await self._core.close()
+        runners, self._runners = self._runners, []
+        for runner in runners:
+            await runner.cleanup()
+        if self._path is not None and runners:
+            with suppress(OSError):
+                self._path.unlink()
+
+    async def _serve(self, listening: socket.socket, answer: Handler) -> None:
+        app = web.Application(client_max_size=MAX_BODY_BYTES)
+        app.router.add_post(PATH + "{verb}", answer)
+        runner = web.AppRunner(
+            app, access_log=None, shutdown_timeout=CLOSE_S, keepalive_timeout=IDLE_S
+        )
+        self._runners.append(runner)
+        await runner.setup()
+        await web.SockSite(runner, listening, backlog=BACKLOG).start()
+
+    async def _answer_guarded(self, request: web.Request) -> web.Response:
+        scheme, _, token = request.headers.get("Authorization", "").partition(" ")
+        if scheme.lower() != "bearer" or not self._core.admits(token.strip()):
+            refusal = _error(401, "unauthorized", "the token is missing or wrong", "Authorization")
+            refusal.headers["WWW-Authenticate"] = "Bearer"
+            return refusal
+        return await self._answer(request)
+
+    async def _answer(self, request: web.Request) -> web.Response:
+        try:
+            body = await request.read()
+        except web.HTTPRequestEntityTooLarge:
+            return _error(413, "too_large", f"more than {MAX_BODY_BYTES} bytes", None)
+        session = request.headers.get(SESSION_HEADER, "")
+        answer = await self._core.handle(request.match_info["verb"], session, body)
+        return web.Response(body=answer, content_type="application/msgpack")
+
+
+def _error(status: int, code: str, message: str, field: str | None) -> web.Response:
+    said = {"error": {"code": code, "message": message, "field": field}}
+    return web.Response(status=status, text=json.dumps(said), content_type="application/json")
+
+
+def _listen_tcp(host: str, port: int) -> socket.socket:
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        family, _, _, _, address = found[0]
+        listening = socket.socket(family, socket.SOCK_STREAM)
+        try:
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listening.bind(address)
+            listening.listen(BACKLOG)
+            listening.setblocking(False)
+        except BaseException:
+            listening.close()
+            raise
+    except OSError as error:
+        raise ConfigError(f"address {host}:{port}: {error.strerror or error}") from error
+    return listening
+
+
+def _listen_unix(path: Path) -> socket.socket:
+    """Listen on a socket that is this user's alone before anybody can connect to it."""
+    try:
+        place = ShortPath(path)
+        listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            _remove_left_over(path, place.path)
+            listening.bind(place.path)
+            path.chmod(0o600)
+            listening.listen(BACKLOG)
+            listening.setblocking(False)
+        except BaseException:
+            listening.close()
+            raise
+        finally:
+            place.close()
+    except OSError as error:
+        raise ConfigError(f"socket {path}: {error.strerror or error}") from error
+    return listening
+
+
+def _remove_left_over(path: Path, short: str) -> None:
+    """Remove the socket of a process that is gone."""
+    if not path.is_socket():
+        return
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        failed = probe.connect_ex(short)
+    if failed == 0:
+        raise ConfigError(f"socket {path}: another process answers there; wanted a free one")
+    if failed == errno.ECONNREFUSED:
+        path.unlink()
