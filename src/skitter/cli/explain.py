@@ -11,23 +11,23 @@ import uvloop
 from skitter.config import STATE_DIR, resolve
 from skitter.errors import ConfigError
 from skitter.job.entry import entry_url
-from skitter.wiring.look import explain_page, read_archived
+from skitter.wiring.look import Where, explain_page, read_archived
 
 
-def print_page(url: str, data: Path | None, *, as_json: bool) -> None:
-    """Print what the crawl in ``data`` knows of ``url``."""
+def print_page(url: str, where: Where, *, as_json: bool) -> None:
+    """Print what a crawl knows of ``url``."""
     wanted = entry_url(url)
-    found = uvloop.run(explain_page(named_directory(data), wanted))
+    found = uvloop.run(explain_page(where, wanted))
     if as_json:
         print(json.dumps(found, default=str, ensure_ascii=False))
     else:
         print("\n".join(readable(found)))
 
 
-def print_archived(url: str, data: Path | None, *, headers: bool, body: bool) -> None:
+def print_archived(url: str, where: Where, *, headers: bool, body: bool) -> None:
     """Print the response of ``url`` as the archive has it, byte by byte."""
     wanted = entry_url(url)
-    found = uvloop.run(explain_page(named_directory(data), wanted))
+    found = uvloop.run(explain_page(where, wanted))
     place = found.get("archive")
     if not isinstance(place, Mapping):
         raise ConfigError(f"{url}: {_why_not_archived(found)}")
@@ -49,10 +49,14 @@ def _why_not_archived(found: Mapping[str, object]) -> str:
     return "was not archived; crawl with --warc DIR to keep bodies and headers"
 
 
-def named_directory(data: Path | None) -> Path:
-    """Return the state directory meant by flag, environment or configuration."""
-    settings = resolve({"data": data}, os.environ, Path.cwd()).settings
-    return data_directory(settings.data, Path.cwd())
+def named_place(data: Path | None, store: str | None, job: str | None = None) -> Where:
+    """Return the crawl meant by flag, environment or configuration; a flag wins."""
+    if data is not None and store is not None:
+        raise ConfigError("--data and --store: wanted one of them")
+    settings = resolve({"data": data, "store": store}, os.environ, Path.cwd()).settings
+    if settings.store is not None and data is None:
+        return Where(store=settings.store, job=job)
+    return Where(data=data_directory(settings.data, Path.cwd()), job=job)
 
 
 def data_directory(named: Path | None, cwd: Path) -> Path:

@@ -1,6 +1,7 @@
 """Records and seeds of a crawl, written to a file or to standard output."""
 
 import json
+import os
 import sys
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -8,13 +9,12 @@ from pathlib import Path
 
 import uvloop
 
-from skitter.cli.explain import named_directory
+from skitter.cli.explain import named_place
 from skitter.cli.wording import plural
 from skitter.config import STATE_DIR
 from skitter.errors import ConfigError, SinkError
 from skitter.pipeline.sinks import check_ending, write_all
-from skitter.wiring.answers import Question
-from skitter.wiring.look import archived_records, complete_answer, crawl_outputs
+from skitter.wiring.look import Where, archived_records, complete_answer, crawl_outputs
 
 _SHOW_EVERY = 5_000
 
@@ -26,6 +26,7 @@ class Export:
     job: str | None
     out: Path | None
     data: Path | None
+    store: str | None
     warc: Path | None
     seeds: int | None
     json: bool
@@ -44,8 +45,9 @@ def run_export(export: Export) -> None:
 def _check(export: Export) -> None:
     if export.seeds and export.warc is not None:
         raise ConfigError("--seeds and --warc: links are counted in the state; wanted --data DIR")
-    if export.data is not None and export.warc is not None:
-        raise ConfigError("--data and --warc: wanted one of them")
+    if export.warc is not None and (export.data is not None or export.store is not None):
+        other = "--data" if export.data is not None else "--store"
+        raise ConfigError(f"{other} and --warc: wanted one of them")
     if export.out is None:
         return
     if export.json and not export.seeds:
@@ -64,7 +66,7 @@ async def _refuse_own_output(export: Export) -> None:
     """Raise when the file is one the crawl itself writes: it could not go on with it."""
     if export.out is None or export.warc is not None:
         return
-    own = await crawl_outputs(_directory(export))
+    own = await crawl_outputs(_place(export))
     if export.out.resolve() in own:
         raise ConfigError(f"--out {export.out}: the crawl itself writes to it; wanted another file")
 
@@ -87,22 +89,20 @@ def _source(export: Export) -> AsyncIterator[bytes]:
         if not export.warc.is_dir():
             raise ConfigError(f"--warc {export.warc}: no such directory")
         return archived_records(export.warc, export.job)
-    return complete_answer(_directory(export), _question(export, {"records": True}))
+    return complete_answer(_place(export), {"records": True})
 
 
-def _question(export: Export, wanted: Question) -> Question:
-    return wanted if export.job is None else {**wanted, "job": export.job}
-
-
-def _directory(export: Export) -> Path:
-    if export.data is not None or export.job is None:
-        return named_directory(export.data)
-    directory = STATE_DIR / export.job
-    if not directory.is_dir():
-        raise ConfigError(
-            f"job {export.job}: no state in {directory}; name its directory with --data DIR"
-        )
-    return directory
+def _place(export: Export) -> Where:
+    if export.data is None and export.store is None and export.job is not None:
+        directory = STATE_DIR / export.job
+        if directory.is_dir():
+            return Where(data=directory, job=export.job)
+        if "SKITTER_STORE" not in os.environ:
+            raise ConfigError(
+                f"job {export.job}: no state in {directory}; name its directory with --data DIR,"
+                " or its store with --store URL"
+            )
+    return named_place(export.data, export.store, export.job)
 
 
 async def _counted(lines: AsyncIterator[bytes], *, show: bool) -> AsyncIterator[bytes]:
@@ -120,10 +120,7 @@ async def _counted(lines: AsyncIterator[bytes], *, show: bool) -> AsyncIterator[
 async def _seeds(export: Export) -> int:
     assert export.seeds is not None
     found = [
-        json.loads(line)
-        async for line in complete_answer(
-            _directory(export), _question(export, {"linked": export.seeds})
-        )
+        json.loads(line) async for line in complete_answer(_place(export), {"linked": export.seeds})
     ]
     text = _as_json(found) if export.json else _as_list(found)
     if export.out is None:

@@ -80,6 +80,10 @@ def export(  # noqa: PLR0913, PLR0917  one parameter a flag
         Path | None,
         typer.Option(metavar="DIR", help="State directory of the crawl; may be running."),
     ] = None,
+    store: Annotated[
+        str | None,
+        typer.Option(metavar="URL", help="Redis or Valkey that holds the crawl, if no DIR does."),
+    ] = None,
     warc: Annotated[
         Path | None,
         typer.Option(metavar="DIR", help="Take the records from an archive, not from a state."),
@@ -101,4 +105,4 @@ def export(  # noqa: PLR0913, PLR0917  one parameter a flag
     """
     from skitter.cli.export import Export, run_export  # noqa: PLC0415  heavy, not for --help
 
-    run_export(Export(job, out, data, warc, seeds, json, force))
+    run_export(Export(job, out, data, store, warc, seeds, json, force))

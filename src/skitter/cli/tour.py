@@ -24,7 +24,7 @@ from skitter.demo.topics import is_about
 from skitter.demo.web import Web
 from skitter.pipeline.record import PageRecord
 from skitter.types import Outcome
-from skitter.wiring.look import complete_answer
+from skitter.wiring.look import Where, complete_answer
 
 OUTPUTS = ("pages.jsonl", "pages.csv", "pages.parquet", "pages.sqlite")
 STATE = "state"
@@ -78,7 +78,8 @@ class Results:
 def read_results(directory: Path, web: Web, summary: Summary, expected: int) -> Results:
     """Return what the crawls in ``directory`` have made."""
     lines = (directory / OUTPUTS[0]).read_bytes().splitlines()
-    found = uvloop.run(_all(complete_answer(directory / STATE, {"linked": _EVERY_LINKED})))
+    where = Where(data=directory / STATE)
+    found = uvloop.run(_all(complete_answer(where, {"linked": _EVERY_LINKED})))
     pages = (one for one in map(json.loads, found) if one["kind"] == "page")
     return Results(
         directory=directory,

@@ -3,7 +3,7 @@
 import json
 import random
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
-from contextlib import aclosing
+from contextlib import AsyncExitStack, aclosing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,8 +16,10 @@ from skitter.crawl.judge import Judge
 from skitter.crawl.manners import Manners
 from skitter.errors import DataDirError, FetchError
 from skitter.fetch.decode import decode
+from skitter.frontier.base import FrontierReader
 from skitter.frontier.embedded.datadir import DataDir
 from skitter.frontier.embedded.frontier import EmbeddedFrontier
+from skitter.frontier.redis.address import StoreAddress, without_password
 from skitter.job.spec import Job
 from skitter.types import JobNumber
 from skitter.url.fingerprint import Fingerprinter
@@ -41,8 +43,32 @@ class ArchivedPage:
     """With transfer and content coding undone."""
 
 
-async def ask(data: Path, question: Question) -> AsyncGenerator[bytes, None]:
-    """Yield the answer about the crawl in ``data``, asking the process that runs it if any."""
+@dataclass(frozen=True, slots=True)
+class Where:
+    """Where a crawl is: in a directory of this machine, or in a store that many share."""
+
+    data: Path | None = None
+    store: str | None = None
+    job: str | None = None
+    """Which of the jobs there; None for the only one."""
+
+    def __str__(self) -> str:
+        if self.store is not None:
+            return f"--store {without_password(self.store)}"
+        return f"--data {self.data}"
+
+
+async def ask(where: Where, question: Question) -> AsyncGenerator[bytes, None]:
+    """Yield the answer about a crawl, asking the process that runs it if its state is there."""
+    if where.job is not None:
+        question = {**question, "job": where.job}
+    if where.store is not None:
+        async with aclosing(_ask_store(where.store, question)) as lines:
+            async for line in lines:
+                yield line
+        return
+    data = where.data
+    assert data is not None
     answered = False
     async with aclosing(ask_running(data, question)) as lines:
         async for line in lines:
@@ -55,33 +81,35 @@ async def ask(data: Path, question: Question) -> AsyncGenerator[bytes, None]:
             yield line
 
 
-async def complete_answer(data: Path, question: Question) -> AsyncIterator[bytes]:
+async def complete_answer(where: Where, question: Question) -> AsyncIterator[bytes]:
     """Yield the lines of a list, and raise when it breaks off before its end."""
-    async with aclosing(ask(data, question)) as lines:
+    async with aclosing(ask(where, question)) as lines:
         async for line in lines:
             if line.startswith(b'{"complete":'):
                 return
             if line.startswith(b'{"error":'):
-                raise DataDirError(f"--data {data}: {json.loads(line)['error']}")
+                raise DataDirError(f"{where}: {json.loads(line)['error']}")
             yield line
-    raise DataDirError(f"--data {data}: the crawl ended while it was read; ask again")
+    raise DataDirError(f"{where}: the crawl ended while it was read; ask again")
 
 
-async def crawl_outputs(data: Path) -> set[Path]:
-    """Return the files that the crawl in ``data`` writes its records to."""
-    async with aclosing(ask(data, {"outputs": True})) as lines:
+async def crawl_outputs(where: Where) -> set[Path]:
+    """Return the files that a crawl writes its records to."""
+    async with aclosing(ask(where, {"outputs": True})) as lines:
         async for line in lines:
             return {Path(path) for path in json.loads(line).get("outputs", ())}
     return set()
 
 
-async def explain_page(data: Path, url: str) -> dict[str, object]:
-    """Return everything known of ``url`` in a data directory."""
-    async with aclosing(ask(data, {"page": url})) as lines:
+async def explain_page(where: Where, url: str) -> dict[str, object]:
+    """Return everything a crawl knows of ``url``."""
+    async with aclosing(ask(where, {"page": url})) as lines:
         async for line in lines:
             found: dict[str, object] = json.loads(line)
+            if "error" in found and "url" not in found:
+                raise DataDirError(f"{where}: {found['error']}")
             return found
-    raise DataDirError(f"--data {data}: no answer from the crawl there; ask again")
+    raise DataDirError(f"{where}: no answer from the crawl there; ask again")
 
 
 def read_archived(archive: Mapping[str, object]) -> ArchivedPage:
@@ -141,42 +169,74 @@ async def _ask_directory(data: Path, question: Question) -> AsyncGenerator[bytes
     frontier = EmbeddedFrontier(directory.frontier, seen=None)
     try:
         await frontier.open()
-        jobs = await frontier.jobs()
-        if not jobs:
-            raise DataDirError(f"--data {data}: no crawl has begun there")
-        [(number, entry), *_] = jobs.items()
-        explainer = await _explainer(frontier, number, Job.from_json(entry.spec), data)
-        async for line in Answers(frontier, number, explainer).answer(question):
-            yield line
+        async with aclosing(_answer(frontier, frontier.secret, data, question)) as lines:
+            async for line in lines:
+                yield line
     finally:
         await frontier.close()
         directory.release()
 
 
+async def _ask_store(url: str, question: Question) -> AsyncGenerator[bytes, None]:
+    from skitter.frontier.redis.frontier import RedisFrontier  # noqa: PLC0415  brings a client
+    from skitter.frontier.redis.nodes import Nodes  # noqa: PLC0415
+
+    async with AsyncExitStack() as stack:
+        nodes = Nodes(StoreAddress.parse(url))
+        await nodes.open()
+        stack.push_async_callback(nodes.close)
+        frontier = RedisFrontier(nodes)
+        await frontier.open()
+        stack.push_async_callback(frontier.close)
+        here = Path()
+        async with aclosing(_answer(frontier, frontier.secret, here, question)) as lines:
+            async for line in lines:
+                yield line
+
+
+async def _answer(
+    reader: FrontierReader, secret: bytes, data: Path, question: Question
+) -> AsyncGenerator[bytes, None]:
+    """Yield the answer about the job that is asked for, or about the only one."""
+    jobs = await reader.jobs()
+    wanted = question.get("job")
+    found = [number for number, entry in jobs.items() if wanted in (None, entry.id)]
+    if len(found) != 1:
+        known = ", ".join(sorted(entry.id for entry in jobs.values()))
+        why = f"jobs there: {known}; name one of them" if jobs else "no crawl has begun there"
+        yield json.dumps({"error": why}).encode() + b"\n"
+        return
+    [number] = found
+    job = Job.from_json(jobs[number].spec)
+    explainer = await _explainer(reader, secret, number, job, data)
+    async for line in Answers(reader, number, explainer).answer(question):
+        yield line
+
+
 async def _explainer(
-    frontier: EmbeddedFrontier, number: JobNumber, job: Job, data: Path
+    reader: FrontierReader, secret: bytes, number: JobNumber, job: Job, data: Path
 ) -> Explainer:
-    normaliser = Normaliser(job.urls.rules(), Fingerprinter(frontier.secret))
+    normaliser = Normaliser(job.urls.rules(), Fingerprinter(secret))
     scope = Scope(job.scope, [normaliser.absolute(entry).url for entry in job.entries])
     prefix = scope_mark(number)
-    for name in await frontier.marks(prefix):
+    for name in await reader.marks(prefix):
         scope.add(name[len(prefix) :])
     clock = SystemClock()
     guard = make_guard(job, clock)
     if guard is not None:
         traps = traps_mark(number)
-        stored = await frontier.marks(traps)
+        stored = await reader.marks(traps)
         guard.restore({name[len(traps) :]: value for name, value in stored.items()})
     return Explainer(
         job=job,
         number=number,
-        reader=frontier,
+        reader=reader,
         judge=Judge(job, scope),
         normaliser=normaliser,
         manners=Manners(
             job,
             fetcher=make_fetcher(job, RunOptions(data=data)),
-            reader=frontier,
+            reader=reader,
             clock=clock,
             rng=random.Random(),  # noqa: S311  jitter, not secrets
         ),
