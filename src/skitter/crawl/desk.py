@@ -53,6 +53,12 @@ class Desk:
     take_up_news: Callable[[], Awaitable[None]] = _no_news
     """Reads again what other members have told of the job."""
 
+    async def queue_unheld(self) -> None:
+        """Queue links held back for redirects that nobody here follows any more."""
+        links = self.visitor.take_unheld()
+        if links:
+            await self.equipment.frontier.offer(links)
+
 
 MakeDesk = Callable[[JobNumber], Awaitable[Desk]]
 

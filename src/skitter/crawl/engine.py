@@ -94,18 +94,21 @@ class Engine:
 
     def abort(self, slots: Collection[int]) -> None:
         """Give up everything in slots that passed to others: they bring those pages."""
-        lost = [lease for lease in self._live.values() if lease.slot in slots]
-        for lease in lost:
-            self._drop(lease)
-        self._leases = deque(lease for lease in self._leases if lease.slot not in slots)
+        self._drop([lease for lease in self._live.values() if lease.slot in slots])
 
-    def _drop(self, lease: Lease) -> None:
-        task = self._visiting.get(lease.id)
-        if task is not None:
-            self._aborted.add(lease.id)
-            task.cancel()
-        if self._rights is not None:
-            self._rights.end(lease)
+    def _drop(self, lost: Sequence[Lease]) -> None:
+        """Break off the visits of leases that others have, and never begin the rest of them."""
+        ids = {lease.id for lease in lost}
+        for lease in [lease for lease in self._leases if lease.id in ids]:
+            self._leases.remove(lease)
+            del self._live[lease.id]
+        for lease in lost:
+            if self._rights is not None:
+                self._rights.end(lease)
+            if lease.id in self._visiting and lease.id not in self._aborted:
+                self._aborted.add(lease.id)
+                self._visiting[lease.id].cancel()
+        self._claim_now.set()
 
     async def run(self) -> None:
         """Crawl until finished, stopped or out of patience; what was visited is then safe."""
@@ -278,33 +281,34 @@ class Engine:
 
     async def _work(self, lease: Lease) -> None:
         desk = self._desks.open[lease.job]
+        visit = await self._visit(desk, lease)
+        if visit is None:
+            await desk.queue_unheld()
+            self._end(lease)
+            self._claim_now.set()
+            return
+        await desk.committer.add(visit)
+        if self._options.best_first:
+            desk.committer.hurry()
+
+    async def _visit(self, desk: Desk, lease: Lease) -> Visit | None:
+        """Visit a URL; None when its lease was lost meanwhile: whoever has it brings the page."""
         task = asyncio.current_task()
         assert task is not None
         self._visiting[lease.id] = task
         self._active += 1
         try:
-            visit = await desk.visitor.visit(lease)
+            return await desk.visitor.visit(lease)
         except LeaseLost:
-            self._forget(lease)
-            return
+            return None
         except asyncio.CancelledError:
-            if lease.id not in self._aborted:
+            if lease.id not in self._aborted or task.uncancel():
                 raise
-            task.uncancel()
-            self._forget(lease)
-            return
+            return None
         finally:
             self._active -= 1
+            self._aborted.discard(lease.id)
             del self._visiting[lease.id]
-        await desk.committer.add(visit)
-        if self._options.best_first:
-            desk.committer.hurry()
-
-    def _forget(self, lease: Lease) -> None:
-        """Let go of a lease that is not ours any more; its links are found by whoever has it."""
-        self._aborted.discard(lease.id)
-        self._live.pop(lease.id, None)
-        self._claim_now.set()
 
     def _committed(self, visits: list[Visit]) -> None:
         stats = self._stats
@@ -350,10 +354,9 @@ class Engine:
             asked_at = self._clock.boot()
             gone = set(await self._frontier.renew(leases, lease_ms))
             if self._rights is not None:
-                self._rights.begin([x for x in leases if x.id not in gone], asked_at)
-            for lease in leases:
-                if lease.id in gone:
-                    self._drop(lease)
+                kept = [x for x in leases if x.id in self._live and x.id not in gone]
+                self._rights.begin(kept, asked_at)
+            self._drop([lease for lease in leases if lease.id in gone])
 
     async def _keep_time(self) -> None:
         """Stop when the time is up."""
@@ -389,6 +392,8 @@ class Engine:
 
     async def _leave(self) -> None:
         """Give back what was broken off; a back-off learned while draining must hold as well."""
+        for desk in self._desks.open.values():
+            await desk.queue_unheld()
         if self._live:
             await self._give_back(list(self._live.values()))
         if self._freed:

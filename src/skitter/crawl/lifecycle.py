@@ -71,6 +71,8 @@ class Crawl:
         parts.totals.show(self.stats)
         self.engine = Engine(parts.works, self._number, stats=self.stats, options=options)
         self._main: asyncio.Task[None] | None = None
+        self.quiet_s = 0.0
+        """How long to wait before the first request: others may still be making theirs."""
 
     def feed(self, seeds: Iterator[str] | None) -> None:
         """Take seeds to offer beside the job's entries."""
@@ -106,6 +108,9 @@ class Crawl:
             await parts.seeder.revive(self._job.entries)
         await parts.seeder.offer(self._job.entries)
         await parts.works.holdings.refresh()
+        if self.quiet_s:
+            self.stats.note = "waiting until workers of an earlier run have surely ended"
+            await asyncio.sleep(self.quiet_s)
         self._with.sitemaps.offered = self.engine.offered
         async with asyncio.TaskGroup() as group:
             extras = [

@@ -53,6 +53,7 @@ class Visitor:
         self._sitemaps = SitemapVisitor(equipment, self._traveller, self._endings)
         self._doubtful: WeakValueDictionary[HostKey, _Turn] = WeakValueDictionary()
         """By host: whose turn it is among the pages that may lie in a trap."""
+        self._unheld: list[Link] = []
         scored = equipment.relevance is not None
         nofollow = not equipment.job.polite.robots
         self._plain = FollowOptions(
@@ -72,10 +73,16 @@ class Visitor:
             return ended.visit
         except FetchError as error:
             return self._endings.failed(trip, error)
-        except FrontierError:
+        except (FrontierError, asyncio.CancelledError):
+            self._unheld += self._endings.release_hops(trip)
             raise
         except Exception as error:  # noqa: BLE001  one page must not end the crawl
             return self._broken(trip, error)
+
+    def take_unheld(self) -> list[Link]:
+        """Return the links held back for visits that were broken off; they are in no queue."""
+        links, self._unheld = self._unheld, []
+        return links
 
     def _refuse_poison(self, trip: Trip) -> None:
         lost = trip.lease.lost + self._with.blackbox.losses(trip.lease)

@@ -11,10 +11,10 @@ from skitter.frontier.embedded.datadir import DataDir
 from skitter.frontier.redis.outbox import Outbox
 from skitter.job.spec import Job, identity_difference
 from skitter.types import JobNumber
-from skitter.wiring.crawl import assemble
 from skitter.wiring.files import open_sinks
 from skitter.wiring.node import NodeOptions
 from skitter.wiring.parts import job_entry, make_sinks, seen_options
+from skitter.wiring.running import assemble
 from skitter.wiring.shared import machine_name, open_redis
 from skitter.wiring.store import Store
 from skitter.wiring.workers import Helpers, node_crew

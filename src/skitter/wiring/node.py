@@ -92,7 +92,8 @@ async def _join(
 ) -> tuple[Store, Sequence[Membership]]:
     member = f"{options.name or machine_name()}-{index}"
     if options.control is not None:
-        return await open_master(stack, options.control, options.token, member), ()
+        store, membership = await open_master(stack, options.control, options.token, member)
+        return store, (membership,)
     if options.store is None:
         raise ConfigError("nowhere to join: wanted --store URL or --control URL")
     name = member if options.name else ""

@@ -9,14 +9,16 @@ from typing import TYPE_CHECKING, NamedTuple
 from skitter.cluster.names import default_name
 from skitter.cluster.tenure import Tenure
 from skitter.crawl.engine import Engine
-from skitter.crawl.rights import EverySlot, Rights
+from skitter.crawl.rights import Rights
 from skitter.frontier.model import LEASE_MS, Grant, SeenOptions
 from skitter.url.partition import SLOTS
 from skitter.wiring.store import Store
 
 if TYPE_CHECKING:
+    from skitter.frontier.redis.frontier import RedisFrontier
     from skitter.frontier.redis.keys import Keys
     from skitter.frontier.redis.nodes import Nodes
+    from skitter.frontier.remote.client import RemoteFrontier
 
 
 def machine_name() -> str:
@@ -66,7 +68,7 @@ class Membership:
     @property
     def complete(self) -> bool:
         """Whether every slot is owned here."""
-        return len(self.tenure.grants) == SLOTS
+        return self.tenure.status.slots == SLOTS
 
     def holds(self, slot: int) -> bool:
         """Tell whether a slot is owned at this moment."""
@@ -85,25 +87,22 @@ class Membership:
         self.tenure.retire()
 
 
-async def open_master(stack: AsyncExitStack, address: str | Path, token: str, member: str) -> Store:
+async def open_master(
+    stack: AsyncExitStack, address: str | Path, token: str, member: str
+) -> tuple[Store, Membership]:
     """Join a master; the stack leaves it."""
     from skitter.frontier.remote.client import RemoteFrontier  # noqa: PLC0415  brings a client
 
     frontier = RemoteFrontier(address, token, name=member)
     await frontier.open()
     stack.push_async_callback(frontier.close)
-    holdings = EverySlot(frontier, member)
-    return Store(
-        frontier=frontier,
-        reader=frontier,
-        control=frontier,
-        secret=frontier.secret,
-        clock=frontier.clock,
-        holdings=holdings,
-        lease_ms=LEASE_MS,
-        member=member,
-        rights=Rights(holdings, frontier.clock, LEASE_MS),
-    )
+    membership = Membership()
+    # The master ends what a silent child holds: rights must end here before that.
+    tenure = Tenure(frontier, None, name=member, clock=frontier.clock, busy=membership.busy)
+    membership.begin(tenure)
+    await tenure.open()
+    stack.push_async_callback(tenure.close)
+    return _store(frontier, membership, member), membership
 
 
 class Joined(NamedTuple):
@@ -146,7 +145,13 @@ async def open_redis(
     membership.begin(tenure)
     await tenure.open()
     stack.push_async_callback(tenure.close)
-    store = Store(
+    return Joined(_store(frontier, membership, member), membership, nodes, frontier.keys)
+
+
+def _store(
+    frontier: "RedisFrontier | RemoteFrontier", membership: Membership, member: str
+) -> Store:
+    return Store(
         frontier=frontier,
         reader=frontier,
         control=frontier,
@@ -157,4 +162,3 @@ async def open_redis(
         member=member,
         rights=Rights(membership, frontier.clock, LEASE_MS),
     )
-    return Joined(store, membership, nodes, frontier.keys)

@@ -19,9 +19,9 @@ from skitter.frontier.embedded.frontier import EmbeddedFrontier
 from skitter.frontier.remote.server import RemoteServer
 from skitter.frontier.remote.shell import RemoteShell
 from skitter.observability.stats import CrawlStats
-from skitter.wiring.crawl import local_store
 from skitter.wiring.jobs import JobHost
 from skitter.wiring.node import NodeOptions
+from skitter.wiring.running import local_store
 from skitter.wiring.store import Store
 from skitter.wiring.workers import SOCKET, node_crew
 

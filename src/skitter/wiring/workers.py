@@ -15,8 +15,10 @@ SOCKET = "frontier.sock"
 class Helpers:
     """Worker processes that help a crawl of this process."""
 
-    def __init__(self, crew: Crew) -> None:
+    def __init__(self, crew: Crew, quiet_s: float = 0.0) -> None:
         self._crew = crew
+        self.quiet_s = quiet_s
+        """How long workers of an earlier run may still be at work."""
 
     async def run(self) -> None:
         """Keep the workers going, until cancelled."""
@@ -51,7 +53,7 @@ async def open_helpers(
     )
     crew = node_crew(node)
     stack.callback(crew.kill)
-    return Helpers(crew)
+    return Helpers(crew, server.quiet_left_s)
 
 
 def node_crew(options: NodeOptions) -> Crew:

@@ -1,0 +1,97 @@
+"""An open store in, a crawl that is ready to run out."""
+
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+
+from skitter.clock import SystemClock
+from skitter.config import RunOptions
+from skitter.crawl.desk import Desks, FreedHosts
+from skitter.crawl.inspect import InspectServer
+from skitter.crawl.lifecycle import Crawl, Helper, Parts, Places
+from skitter.crawl.rights import EverySlot, Rights
+from skitter.crawl.seeding import Seeder
+from skitter.crawl.summary import Totals
+from skitter.crawl.works import EngineOptions, Works
+from skitter.frontier.embedded.frontier import EmbeddedFrontier
+from skitter.job.spec import Job, Order
+from skitter.types import JobNumber
+from skitter.wiring.answers import Answers
+from skitter.wiring.assembly import Assembly
+from skitter.wiring.store import Store
+
+LOCAL_LEASE_MS = 7 * 24 * 3600 * 1000
+"""Nobody else works on a directory held by this process, and a restart ends every lease: leases
+need only outlast a laptop's sleep."""
+
+
+def local_store(frontier: EmbeddedFrontier, *, shared: bool = True, member: str = "") -> Store:
+    """Return the store of a directory, which worker processes may share."""
+    clock = SystemClock()
+    holdings = EverySlot(frontier, "local")
+    return Store(
+        frontier=frontier,
+        reader=frontier,
+        control=frontier,
+        secret=frontier.secret,
+        clock=clock,
+        holdings=holdings,
+        lease_ms=LOCAL_LEASE_MS,
+        member=member,
+        rights=Rights(holdings, clock, LOCAL_LEASE_MS) if shared else None,
+    )
+
+
+async def assemble(
+    stack: AsyncExitStack,
+    job: Job,
+    number: JobNumber,
+    options: RunOptions,
+    store: Store,
+    helpers: Sequence[Helper] = (),
+) -> Crawl:
+    """Put a crawl together on an open store; the stack closes what is opened here."""
+    assembly = Assembly(job, number, options, store)
+    stack.push_async_callback(assembly.close)
+    desks = Desks()
+    works = Works(
+        frontier=store.frontier,
+        reader=store.reader,
+        clock=store.clock,
+        desks=desks,
+        holdings=store.holdings,
+        freed=FreedHosts(),
+        rights=store.rights,
+    )
+    desk = await assembly.open(works.freed.add)
+    desks.open[number] = desk
+    crawl = Crawl(
+        Parts(
+            works=works,
+            desk=desk,
+            seeder=Seeder(assembly.equipment),
+            explainer=assembly.explainer,
+            totals=Totals.of(await store.reader.tallies(number)),
+            helpers=helpers,
+        ),
+        engine_options(job, options, store.lease_ms),
+        Places(data=options.data, out=options.out, warc=options.warc),
+    )
+    answers = Answers(
+        store.reader, number, assembly.explainer, assembly.equipment.finder.linked.table
+    )
+    inspector = InspectServer(options.data, answers.answer)
+    await inspector.open()
+    stack.push_async_callback(inspector.close)
+    return crawl
+
+
+def engine_options(job: Job, options: RunOptions, lease_ms: int) -> EngineOptions:
+    """Return the bounds of a run."""
+    return EngineOptions(
+        concurrency=options.concurrency,
+        pages=job.limits.pages,
+        time_s=job.limits.time,
+        bytes=job.limits.bytes,
+        best_first=job.order is Order.BEST,
+        lease_ms=lease_ms,
+    )
