@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Collection, Sequence
 
 from skitter.crawl.desk import Desk
+from skitter.crawl.in_hand import InHand
 from skitter.crawl.load import next_limit, read_load
 from skitter.crawl.trip import Visit
 from skitter.crawl.works import EngineOptions, Works
@@ -38,15 +39,11 @@ class Engine:
         self._clock = works.clock
         self._desks = works.desks
         self._holdings = works.holdings
-        self._rights = works.rights
+        self._hand = InHand(works.rights)
         self._job = job
         self._stats = stats
         self._options = options
         self._limit = options.concurrency
-        self._leases: deque[Lease] = deque()
-        self._live: dict[int, Lease] = {}
-        self._visiting: dict[int, asyncio.Task[None]] = {}
-        self._aborted: set[int] = set()
         self._freed = works.freed
         works.freed.on_new = self.offered
         self._idle: deque[asyncio.Future[None]] = deque()
@@ -80,34 +77,21 @@ class Engine:
 
     def busy_slots(self) -> Collection[int]:
         """Return the slots in which leases are worked on."""
-        return {lease.slot for lease in self._live.values()}
+        return self._hand.slots
 
     @property
     def counted(self) -> tuple[int, int]:
         """Pages ended in this run, and leases held, for others to see."""
-        return self._stats.run_pages, len(self._live)
+        return self._stats.run_pages, len(self._hand.live)
 
     def others_have(self, pages: int, leased: int) -> None:
         """Take note of how far the job is over all members: pages ended, URLs leased."""
-        mine = self._ended_pages + len(self._live)
+        mine = self._ended_pages + len(self._hand.live)
         self._others_pages = max(0, pages + leased - mine)
 
     def abort(self, slots: Collection[int]) -> None:
         """Give up everything in slots that passed to others: they bring those pages."""
-        self._drop([lease for lease in self._live.values() if lease.slot in slots])
-
-    def _drop(self, lost: Sequence[Lease]) -> None:
-        """Break off the visits of leases that others have, and never begin the rest of them."""
-        ids = {lease.id for lease in lost}
-        for lease in [lease for lease in self._leases if lease.id in ids]:
-            self._leases.remove(lease)
-            del self._live[lease.id]
-        for lease in lost:
-            if self._rights is not None:
-                self._rights.end(lease)
-            if lease.id in self._visiting and lease.id not in self._aborted:
-                self._aborted.add(lease.id)
-                self._visiting[lease.id].cancel()
+        self._hand.abort(slots)
         self._claim_now.set()
 
     async def run(self) -> None:
@@ -147,6 +131,7 @@ class Engine:
 
     async def _claim_loop(self) -> None:
         while not self._stopping.is_set():
+            await self._give_back(self._hand.take_returned())
             wanted = self._wanted()
             if self._stopping.is_set():
                 return
@@ -171,8 +156,7 @@ class Engine:
             if self._version is not None:
                 await self._desks.take_up_news()
             self._version = claim.version
-        if self._rights is not None:
-            self._rights.begin(claim.leases, asked_at)
+        self._hand.secure(claim.leases, asked_at)
         await self._begin(claim.leases)
         return claim
 
@@ -186,26 +170,25 @@ class Engine:
                     unusable.append(lease)
                     continue
                 self._attend(desk)
-            self._live[lease.id] = lease
-            self._leases.append(lease)
-        if unusable:
-            await self._give_back(unusable, self._clock.now_ms() + UNUSABLE_MS)
+            self._hand.begin(lease)
+        await self._give_back(unusable, self._clock.now_ms() + UNUSABLE_MS)
         self._wake_workers()
 
     async def _give_back(self, leases: Sequence[Lease], at_ms: int | None = None) -> None:
-        await self._frontier.ack([Ack(lease, Result.DEFER, at_ms) for lease in leases])
+        if leases:
+            await self._frontier.ack([Ack(lease, Result.DEFER, at_ms) for lease in leases])
 
     def _wanted(self) -> int:
         """Return how many leases to claim: enough to keep the workers busy, and a few ahead."""
         # A lease claimed ahead starts when a worker is free, which need not keep a delay.
         ahead = 0 if self._desks.delayed else max(2, self._limit // 4)
-        wanted = self._limit + ahead - self._active - len(self._leases)
+        wanted = self._limit + ahead - self._active - len(self._hand.waiting)
         if self._options.best_first:
-            wanted = min(wanted, max(2, self._ended_pages // SETTLED) - len(self._live))
+            wanted = min(wanted, max(2, self._ended_pages // SETTLED) - len(self._hand.live))
         if self._options.pages is not None:
             ended = self._ended_pages + self._others_pages
-            left = self._options.pages - ended - len(self._live)
-            if left <= 0 and not self._live:
+            left = self._options.pages - ended - len(self._hand.live)
+            if left <= 0 and not self._hand.live:
                 self.stop("pages limit")
             wanted = min(wanted, left)
         return max(0, wanted)
@@ -213,7 +196,7 @@ class Engine:
     async def _rest(self, next_ready_ms: int | None, *, got_all: bool) -> None:
         """Wait until there is a reason to claim again."""
         self._claim_now.clear()
-        if not got_all and not self._leases:
+        if not got_all and not self._hand.waiting:
             self._desks.hurry()
         timeout = IDLE_S
         if next_ready_ms is not None and not got_all:
@@ -226,7 +209,7 @@ class Engine:
 
     async def _is_over(self, claim: Claim) -> bool:
         """Tell whether the run has ended, finished or out of patience."""
-        if claim.leases or self._live or self.seeding or self._desks.unsafe or self._freed:
+        if claim.leases or self._hand.live or self.seeding or self._desks.unsafe or self._freed:
             self._empty_answers = 0
             self._stats.waiting_until_ms = None
             return False
@@ -260,7 +243,7 @@ class Engine:
         return True
 
     def _wake_workers(self) -> None:
-        awake = min(len(self._leases), max(0, self._limit - self._active), len(self._idle))
+        awake = min(len(self._hand.waiting), max(0, self._limit - self._active), len(self._idle))
         for _ in range(awake):
             waiter = self._idle.popleft()
             if not waiter.done():
@@ -269,51 +252,37 @@ class Engine:
     async def _worker(self) -> None:
         loop = asyncio.get_running_loop()
         while True:
-            if not self._leases or self._active >= self._limit:
+            if not self._hand.waiting or self._active >= self._limit:
                 waiter = loop.create_future()
                 self._idle.append(waiter)
                 await waiter
                 continue
-            lease = self._leases.popleft()
-            if len(self._leases) * 8 < self._limit:
+            lease = self._hand.waiting.popleft()
+            if len(self._hand.waiting) * 8 < self._limit:
                 self._claim_now.set()
             await self._work(lease)
 
     async def _work(self, lease: Lease) -> None:
         desk = self._desks.open[lease.job]
-        visit = await self._visit(desk, lease)
-        if visit is None:
-            await desk.queue_unheld()
-            self._end(lease)
+        self._active += 1
+        try:
+            with self._hand.visiting(lease):
+                visit = await desk.visitor.visit(lease)
+        except LeaseLost:
+            # Whoever has it now brings the page and its links.
+            self._hand.end(lease)
             self._claim_now.set()
             return
+        finally:
+            self._active -= 1
         await desk.committer.add(visit)
         if self._options.best_first:
             desk.committer.hurry()
 
-    async def _visit(self, desk: Desk, lease: Lease) -> Visit | None:
-        """Visit a URL; None when its lease was lost meanwhile: whoever has it brings the page."""
-        task = asyncio.current_task()
-        assert task is not None
-        self._visiting[lease.id] = task
-        self._active += 1
-        try:
-            return await desk.visitor.visit(lease)
-        except LeaseLost:
-            return None
-        except asyncio.CancelledError:
-            if lease.id not in self._aborted or task.uncancel():
-                raise
-            return None
-        finally:
-            self._active -= 1
-            self._aborted.discard(lease.id)
-            del self._visiting[lease.id]
-
     def _committed(self, visits: list[Visit]) -> None:
         stats = self._stats
         for visit in visits:
-            self._end(visit.lease)
+            self._hand.end(visit.lease)
             record = visit.page
             if record is not None:
                 self._ended_pages += 1
@@ -331,11 +300,6 @@ class Engine:
         self._mind_bytes()
         self._claim_now.set()
 
-    def _end(self, lease: Lease) -> None:
-        self._live.pop(lease.id, None)
-        if self._rights is not None:
-            self._rights.end(lease)
-
     def _mind_bytes(self) -> None:
         """Stop when enough has come, in this run or before it."""
         if self._options.bytes is not None and self._ended_bytes >= self._options.bytes:
@@ -343,20 +307,22 @@ class Engine:
 
     def _lost(self, visits: list[Visit]) -> None:
         for visit in visits:
-            self._end(visit.lease)
+            self._hand.end(visit.lease)
         self._claim_now.set()
 
     async def _renew(self) -> None:
         lease_ms = self._options.lease_ms
         while True:
             await asyncio.sleep(min(RENEW_S, lease_ms / 3000))
-            leases = list(self._live.values())
+            leases = list(self._hand.live.values())
             asked_at = self._clock.boot()
             gone = set(await self._frontier.renew(leases, lease_ms))
-            if self._rights is not None:
-                kept = [x for x in leases if x.id in self._live and x.id not in gone]
-                self._rights.begin(kept, asked_at)
-            self._drop([lease for lease in leases if lease.id in gone])
+            held = [lease for lease in leases if lease.id in self._hand.live]
+            self._hand.secure([lease for lease in held if lease.id not in gone], asked_at)
+            for lease in held:
+                if lease.id in gone:
+                    self._hand.drop(lease)
+            self._claim_now.set()
 
     async def _keep_time(self) -> None:
         """Stop when the time is up."""
@@ -378,12 +344,7 @@ class Engine:
 
     async def _drain(self) -> None:
         """Let requests in flight finish, then make everything safe; the rest stays queued."""
-        unbegun = list(self._leases)
-        self._leases.clear()
-        if unbegun:
-            await self._give_back(unbegun)
-        for lease in unbegun:
-            self._end(lease)
+        await self._give_back(self._hand.take_waiting())
         deadline = self._clock.boot() + self._options.drain_s
         while self._active and self._clock.boot() < deadline:
             self._desks.hurry()
@@ -394,7 +355,6 @@ class Engine:
         """Give back what was broken off; a back-off learned while draining must hold as well."""
         for desk in self._desks.open.values():
             await desk.queue_unheld()
-        if self._live:
-            await self._give_back(list(self._live.values()))
+        await self._give_back(list(self._hand.live.values()))
         if self._freed:
             await self._frontier.claim(self._holdings.grants, 0, freed=self._freed.take())

@@ -28,8 +28,8 @@ class Holdings(Protocol):
     def complete(self) -> bool:
         """Whether every slot is owned here, so that nobody else can be at work."""
 
-    def holds(self, slot: int) -> bool:
-        """Tell whether a slot is owned at this moment, by the local clock alone."""
+    def holds(self, slot: int, fence: int) -> bool:
+        """Tell whether a slot is owned under ``fence`` at this moment, by the local clock alone."""
 
     async def refresh(self) -> None:
         """Own anew what was refused as another's."""
@@ -58,7 +58,7 @@ class Rights:
         """Raise ``LeaseLost`` when the lease, or the slot it lies in, may be another's by now."""
         if self._clock.boot() >= self._until.get(lease.id, 0.0):
             raise LeaseLost(f"the lease on {lease.url} has ended")
-        if not self._holdings.holds(lease.slot):
+        if not self._holdings.holds(lease.slot, lease.fence):
             raise LeaseLost(f"slot {lease.slot} of {lease.url} is not held any more")
 
 
@@ -84,7 +84,7 @@ class EverySlot:
         """Whether every slot is owned here."""
         return True
 
-    def holds(self, slot: int) -> bool:
+    def holds(self, slot: int, fence: int) -> bool:
         """Tell that a slot is owned: a lease alone decides here."""
-        del slot
+        del slot, fence
         return True

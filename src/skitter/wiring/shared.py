@@ -70,9 +70,9 @@ class Membership:
         """Whether every slot is owned here."""
         return self.tenure.status.slots == SLOTS
 
-    def holds(self, slot: int) -> bool:
-        """Tell whether a slot is owned at this moment."""
-        return self.tenure.holds(slot)
+    def holds(self, slot: int, fence: int) -> bool:
+        """Tell whether a slot is owned under ``fence`` at this moment."""
+        return self.tenure.holds(slot, fence)
 
     async def refresh(self) -> None:
         """Own anew what was refused as another's."""

@@ -38,9 +38,11 @@ class Control:
     def put_job(self, entry: JobEntry) -> JobNumber:
         """Create or update a job."""
         registry = self._core.registry
-        number = registry.job_number(entry.id) or registry.next_job_number()
+        known = registry.job_number(entry.id)
+        number = known or registry.next_job_number()
         change = self._core.change()
-        change.put_meta(*last_number_row(number))
+        if known is None:
+            change.put_meta(*last_number_row(number))
         self._store_job(change, number, entry)
         return number
 

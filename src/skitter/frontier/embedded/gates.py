@@ -40,7 +40,9 @@ class Gates:
         held = core.leases.by_id.get(item.lease_id)
         if held is not None and host in held.gates:
             held.gates.remove(host)
-            core.release_target(held, host)
+            # A redirect within a host holds its gate a second time, or is in line for it.
+            if host not in held.gates and item.lease_id not in host.waiters:
+                core.release_target(held, host)
             core.let_go(host, now_ms)
         else:
             core.agenda.enlist(host, now_ms)

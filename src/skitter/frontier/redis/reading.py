@@ -202,8 +202,8 @@ class Reading:
     ) -> tuple[list[bytes], "_Place"]:
         """Take some notes of one tag.
 
-        A server answers with more than it was asked for, and with the same ones twice when its
-        table grows meanwhile; so this remembers what it has given.
+        A server answers with more than it was asked for, and with the same ones twice when the
+        size of its table changes meanwhile; so this remembers what it has given.
         """
         key = self._keys.notes(place.tag, job)
         cursor, words = await self._nodes.run(key, "HSCAN", key, place.cursor, "COUNT", room)

@@ -99,6 +99,13 @@ do
     return set.name .. bucket
   end
 
+  -- What is given to a command at once is bounded in a script.
+  local function change(command, bucket, members)
+    for from = 1, #members, 1000 do
+      redis.call(command, bucket, unpack(members, from, math.min(#members, from + 999)))
+    end
+  end
+
   -- Splits one bucket. The order matters if the call is aborted half way: the members are in the
   -- new bucket before the pointer sends anyone there, and leave the old one last. Copies of an
   -- aborted attempt are no members, so the new bucket begins empty.
@@ -112,13 +119,13 @@ do
       if bucket ~= from then gone[#gone + 1] = member end
     end
     redis.call('DEL', move)
-    if #moved > 0 then redis.call('SADD', move, unpack(moved)) end
+    change('SADD', move, moved)
     set.pointer = from + 1
     if set.pointer == set.round then
       set.level, set.pointer, set.round = set.level + 1, 0, 2 * set.round
     end
     redis.call('HSET', sets.key, set.letter .. ':l', set.level, set.letter .. ':p', set.pointer)
-    if #gone > 0 then redis.call('SREM', stay, unpack(gone)) end
+    change('SREM', stay, gone)
   end
 
   local function hash_of_member(_, member)

@@ -1,0 +1,106 @@
+"""The leases a process has in hand: waiting for a worker, being visited, or on their way back."""
+
+import asyncio
+from collections import deque
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
+
+from skitter.crawl.rights import Rights
+from skitter.errors import LeaseLost
+from skitter.frontier.model import Lease
+
+
+class InHand:
+    """What is leased to this process, until it is acked or lost."""
+
+    def __init__(self, rights: Rights | None) -> None:
+        self._rights = rights
+        self._visits: dict[int, asyncio.Task[None]] = {}
+        self._aborted: set[int] = set()
+        self._returned: list[Lease] = []
+        self.live: dict[int, Lease] = {}
+        """Every lease that has not ended."""
+        self.waiting: deque[Lease] = deque()
+        """Those that no worker has begun with."""
+
+    def begin(self, lease: Lease) -> None:
+        """Take a lease in hand, for a worker to begin with."""
+        self.live[lease.id] = lease
+        self.waiting.append(lease)
+
+    def secure(self, leases: Iterable[Lease], asked_at: float) -> None:
+        """Count the time of leases that a call begun at ``asked_at`` gave or prolonged."""
+        if self._rights is not None:
+            self._rights.begin(leases, asked_at)
+
+    def end(self, lease: Lease) -> None:
+        """Let go of a lease that was acked or lost."""
+        self.live.pop(lease.id, None)
+        if self._rights is not None:
+            self._rights.end(lease)
+
+    @contextmanager
+    def visiting(self, lease: Lease) -> Iterator[None]:
+        """Let a visit be broken off while the block runs; ``LeaseLost`` is raised when it was."""
+        task = asyncio.current_task()
+        assert task is not None
+        self._visits[lease.id] = task
+        try:
+            yield
+        except asyncio.CancelledError:
+            if lease.id not in self._aborted:
+                raise
+            task.uncancel()
+            raise LeaseLost(f"the lease on {lease.url} has ended") from None
+        finally:
+            del self._visits[lease.id]
+            self._aborted.discard(lease.id)
+
+    def drop(self, lease: Lease) -> None:
+        """Give up a lease that has ended in the store; its visit is broken off."""
+        if self._rights is not None:
+            self._rights.end(lease)
+        if self._break_off(lease):
+            return
+        if lease in self.waiting:
+            self.waiting.remove(lease)
+            self.end(lease)
+
+    def abort(self, slots: Collection[int]) -> None:
+        """Give up what lies in slots that may be another's by now.
+
+        What was visited already stays: its ack tells whether it still counts.
+        """
+        for lease in [one for one in self.live.values() if one.slot in slots]:
+            begun = self._break_off(lease)
+            if begun or lease in self.waiting:
+                self._returned.append(lease)
+            if not begun:
+                self.drop(lease)
+
+    def _break_off(self, lease: Lease) -> bool:
+        task = self._visits.get(lease.id)
+        if task is None:
+            return False
+        if lease.id not in self._aborted:
+            self._aborted.add(lease.id)
+            task.cancel()
+        return True
+
+    def take_returned(self) -> list[Lease]:
+        """Return leases given up that the store may still count as ours."""
+        returned, self._returned = self._returned, []
+        return returned
+
+    def take_waiting(self) -> list[Lease]:
+        """Return the leases no worker has begun with, and let them go."""
+        unbegun = list(self.waiting)
+        self.waiting.clear()
+        for lease in unbegun:
+            self.end(lease)
+        return unbegun
+
+    @property
+    def slots(self) -> Collection[int]:
+        """The slots in which something is worked on."""
+        return {lease.slot for lease in self.live.values()}

@@ -1,0 +1,171 @@
+"""What one member holds, told event by event."""
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+
+from skitter.cluster.holdings import LINGER_S, Holdings
+from skitter.frontier.model import Grant
+
+SLOTS = st.frozensets(st.integers(0, 7))
+
+
+def grants(fences: dict[int, int]) -> list[Grant]:
+    return [Grant(slot, fence, 0.0) for slot, fence in fences.items()]
+
+
+def holding(fences: dict[int, int], until: float = 10.0) -> Holdings:
+    held = Holdings()
+    held.want(fences, 0.0)
+    assert held.renew(grants(fences), until, 0.0) == set()
+    return held
+
+
+def test_a_slot_is_held_until_its_time_is_over_and_under_its_own_fence() -> None:
+    held = holding({3: 7}, until=4.5)
+    assert held.holds(4.499, 3)
+    assert held.holds(4.499, 3, 7)
+    assert not held.holds(4.499, 3, 6)
+    assert not held.holds(4.5, 3)
+    assert not held.holds(1.0, 4)
+
+
+def test_a_slot_the_plan_takes_away_is_not_claimed_from_and_still_held() -> None:
+    held = holding({1: 1, 2: 2})
+    held.want([2], 1.0)
+    assert [grant.slot for grant in held.grants] == [2]
+    assert held.holds(1.0, 1)
+    assert held.asked() == [1, 2]
+    assert held.leaving
+
+
+def test_a_leaving_slot_goes_when_nothing_is_worked_on_in_it() -> None:
+    held = holding({1: 1, 2: 2})
+    held.want([], 1.0)
+    assert held.give_back(1.0 + LINGER_S / 2, (), 10.0) == ([], set())
+    returned, cut = held.give_back(1.0 + LINGER_S, {2}, 10.0)
+    assert [grant.slot for grant in returned] == [1]
+    assert cut == set()
+    assert not held.holds(1.5, 1)
+    assert held.holds(1.5, 2)
+
+
+def test_a_busy_slot_is_cut_off_when_its_time_to_drain_is_over() -> None:
+    held = holding({1: 1}, until=100.0)
+    held.want([], 1.0)
+    assert held.give_back(10.9, {1}, 10.0) == ([], set())
+    returned, cut = held.give_back(11.0, {1}, 10.0)
+    assert [grant.slot for grant in returned] == [1]
+    assert cut == {1}
+    assert len(held) == 0
+
+
+def test_a_slot_that_is_wanted_again_stays() -> None:
+    held = holding({1: 1})
+    held.want([], 1.0)
+    held.want([1], 2.0)
+    assert held.give_back(20.0, (), 10.0) == ([], set())
+    assert [grant.slot for grant in held.grants] == [1]
+
+
+def test_a_slot_that_came_too_late_to_be_wanted_is_leaving_from_then_on() -> None:
+    held = Holdings()
+    held.want([1], 0.0)
+    held.want([], 1.0)
+    held.renew(grants({1: 1}), 6.0, 2.0)
+    assert held.grants == ()
+    assert [grant.slot for grant in held.give_back(2.0 + LINGER_S, (), 10.0)[0]] == [1]
+
+
+def test_a_new_fence_or_a_missing_slot_is_a_loss() -> None:
+    held = holding({1: 1, 2: 2, 3: 3})
+    assert held.renew(grants({1: 1, 2: 9}), 11.0, 1.0) == {2, 3}
+    assert held.missing
+    assert held.holds(1.0, 2, 9)
+
+
+def test_an_answer_after_the_time_was_over_is_a_loss_of_all_and_a_new_beginning() -> None:
+    held = holding({1: 1}, until=4.5)
+    assert held.renew(grants({1: 1}), 9.0, 5.0) == {1}
+    assert held.holds(5.0, 1)
+
+
+def test_an_answer_that_took_longer_than_it_is_good_for_gives_nothing() -> None:
+    held = holding({1: 1}, until=4.5)
+    assert held.renew(grants({1: 1}), 5.0, 6.0) == {1}
+    assert held.grants == ()
+    assert held.missing
+
+
+def test_a_renewal_changes_neither_version_nor_grants() -> None:
+    held = holding({1: 1, 2: 2})
+    before = held.version, held.grants
+    held.renew(grants({2: 2, 1: 1}), 20.0, 1.0)
+    assert held.version == before[0]
+    assert held.grants is before[1]
+
+
+class AnyOrder(RuleBasedStateMachine):
+    """Whatever happens: claimed from is what is held and wanted, and no loss goes untold."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.held = Holdings()
+        self.now = 0.0
+        self.wanted: frozenset[int] = frozenset()
+        self.told: dict[int, int] = {}
+        """The rights that the owner of the holdings believes in."""
+        self.version: tuple[int, tuple[tuple[int, int], ...]] = (0, ())
+
+    def believe(self, lost: set[int]) -> None:
+        for slot in lost:
+            self.told.pop(slot, None)
+
+    @rule(slots=SLOTS)
+    def plan(self, slots: frozenset[int]) -> None:
+        self.wanted = slots
+        self.held.want(slots, self.now)
+
+    @rule(fences=st.dictionaries(st.integers(0, 7), st.integers(1, 3)), late=st.floats(0, 6))
+    def answer(self, fences: dict[int, int], late: float) -> None:
+        until = self.now + 4.5
+        self.now += late
+        asked = set(self.held.asked())
+        fences = {slot: fence for slot, fence in fences.items() if slot in asked}
+        self.believe(self.held.renew(grants(fences), until, self.now))
+        if late < 4.5:
+            assert {slot: self.told.get(slot, fence) for slot, fence in fences.items()} == fences
+            self.told.update(fences)
+
+    @rule(busy=SLOTS)
+    def give_back(self, busy: frozenset[int]) -> None:
+        returned, cut = self.held.give_back(self.now, busy, 10.0)
+        assert not {grant.slot for grant in returned} & self.wanted
+        assert cut == {grant.slot for grant in returned} & busy
+        self.believe({grant.slot for grant in returned})
+
+    @rule(seconds=st.floats(0, 3))
+    def pass_time(self, seconds: float) -> None:
+        self.now += seconds
+
+    @rule()
+    def lapse(self) -> None:
+        self.believe(self.held.lapse(self.now))
+
+    @invariant()
+    def rights_are_what_was_told(self) -> None:
+        live = {slot for slot in range(8) if self.held.holds(self.now, slot)}
+        assert live in (set(), set(self.told))
+        assert all(self.held.holds(self.now, slot, self.told[slot]) for slot in live)
+        assert {grant.slot for grant in self.held.grants} == set(self.told) & self.wanted
+
+    @invariant()
+    def the_version_tells_changes(self) -> None:
+        version, shown = self.version
+        fences = tuple((grant.slot, grant.fence) for grant in self.held.grants)
+        assert (fences == shown) or self.held.version > version
+        self.version = (self.held.version, fences)
+
+
+AnyOrder.TestCase.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
+TestAnyOrder = AnyOrder.TestCase
