@@ -270,7 +270,7 @@ class Engine:
                 visit = await desk.visitor.visit(lease)
         except LeaseLost:
             # Whoever has it now brings the page and its links.
-            self._hand.end(lease)
+            self._hand.lose(lease)
             self._claim_now.set()
             return
         finally:

@@ -56,6 +56,16 @@ class InHand:
             del self._visits[lease.id]
             self._aborted.discard(lease.id)
 
+    def lose(self, lease: Lease) -> None:
+        """Let go of a lease whose visit was not allowed to go on.
+
+        The right to it may come back with an answer that is under way: unless the store hears of
+        it, the URL and its host wait until the lease runs out.
+        """
+        if lease not in self._returned:
+            self._returned.append(lease)
+        self.end(lease)
+
     def drop(self, lease: Lease) -> None:
         """Give up a lease that has ended in the store; its visit is broken off."""
         if self._rights is not None:

@@ -58,14 +58,14 @@ class Handout:
             self._agenda.keep(fences.keys())
             claiming = _Claiming(fences, k, lease_ms, self._freed(freed))
             await self._ask_anew(claiming)
+            claiming.check()
             await self._work(claiming)
             if not claiming.leases and self._may_sweep():
                 await self._peek(self._agenda.unheard(float("inf")), claiming)
                 await self._work(claiming)
             if claiming.leases:
                 return Claim(tuple(claiming.leases), None, await self._version_after(claiming))
-            if claiming.fenced:
-                raise Fenced("a slot has another owner, or its time was over")
+            claiming.check()
             return Claim((), self._agenda.next_ms(), self._version)
 
     def _freed(self, freed: Sequence[Freed]) -> dict[int, list[bytes]]:
@@ -93,9 +93,19 @@ class Handout:
 
     async def _peek(self, tags: Sequence[int], claiming: "_Claiming") -> None:
         heard = self._core.clock.boot()
-        asked: list[Ask] = [(tag, "peek", (claiming.fences[tag],)) for tag in tags]
+        session = self._core.session
+        asked: list[Ask] = [(tag, "peek", (session, claiming.fences[tag])) for tag in tags]
         for tag, answer in zip(tags, await self._core.call_many(asked), strict=True):
-            self._agenda.learn(tag, read_hint(answer), heard)
+            if answer == FENCED:
+                self._lose(tag, claiming, heard)
+            else:
+                self._agenda.learn(tag, read_hint(answer), heard)
+
+    def _lose(self, tag: int, claiming: "_Claiming", heard: float) -> None:
+        """Take note that a tag is not to be asked with these grants."""
+        claiming.fenced = True
+        self._owning.lose(tag)
+        self._agenda.learn(tag, NO_HINT, heard)
 
     async def _work(self, claiming: "_Claiming") -> None:
         """Ask tags until there are enough leases or none has anything."""
@@ -147,10 +157,7 @@ class Handout:
         answers = await self._send(claiming, calls)
         for (tag, number), answer in zip(asked, answers, strict=True):
             if answer == FENCED:
-                claiming.fenced = True
-                self._owning.lose(tag)
-                agenda.doubt([tag])
-                agenda.learn(tag, NO_HINT, heard)
+                self._lose(tag, claiming, heard)
             elif number:
                 first = int(f"{core.session}{number:0{_CALL_DIGITS}}01")
                 hint, leases = read_claimed(answer, first, expires_at)
@@ -250,3 +257,8 @@ class _Claiming:
         self.leases: list[Lease] = []
         self.fenced = False
         self.version: int | None = None
+
+    def check(self) -> None:
+        """Raise ``Fenced`` when a tag refused."""
+        if self.fenced:
+            raise Fenced("a slot has another owner, or its time was over")

@@ -4,17 +4,21 @@ An ack adds the record of its page to a stream in its tag, in the step that ends
 process, the writer, reads the streams from their beginning, writes the files, and then:
 
 1. ``keep`` stores by one command how long the files are and which entries they hold,
-2. ``let_go`` removes those entries.
+2. ``let_go`` removes the entries of the ``keep`` before.
 
 A crash before 1 leaves files that are longer than their marks say: they are cut on opening, and the
-same entries are read again. A crash between 1 and 2 leaves entries that are in the files: ``open``
-removes them by their names before anything is read. Nothing depends on the order of entry ids, so
-a failover to a replica whose clock is behind hides no record; entries that the replica never had
-are those of pages whose ack it does not know either, and they are fetched again.
+same entries are read again. A crash after it leaves entries that are in the files: ``open`` removes
+them by their names before anything is read. Entries stay one step longer than they would have to,
+because a failover may forget the last ``keep``, and then the files are cut to the one before.
+
+Nothing depends on the order of entry ids, so a failover to a replica whose clock is behind hides no
+record; entries that the replica never had are those of pages whose ack it does not know either, and
+they are fetched again.
 """
 
 import asyncio
 import secrets
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -52,6 +56,8 @@ class Outbox:
         self._writer = f"{keys.common}writer:{job}"
         self._held = f"outbox:{job}"
         """Under which mark the entries are named that the files hold."""
+        self._written: list[tuple[int, bytes]] = []
+        """Entries that are in the files and not removed yet."""
         self._busy: list[int] = []
         """Tags that had more than was asked for."""
         self._sweep_at = 0.0
@@ -97,6 +103,7 @@ class Outbox:
 
     async def close(self) -> None:
         """Let another process become the writer."""
+        await self.let_go(())
         await self._nodes.call(self._writer, function("write_end"), 0, self._session)
 
     async def read(self, limit: int) -> Sequence[Entry]:
@@ -115,7 +122,11 @@ class Outbox:
         return await self._read_from([*range(self._first, TAGS), *range(self._first)], limit)
 
     async def _read_from(self, tags: list[int], limit: int) -> list[Entry]:
-        each = max(1, limit // len(tags))
+        written = set(self._written)
+        # What is written and not removed yet comes first in its stream.
+        each = max(1, limit // len(tags)) + max(
+            Counter(tag for tag, _ in written).values(), default=0
+        )
         names = [self._keys.records(tag, self._job) for tag in tags]
         asked = [(name, ("XRANGE", name, "-", "+", "COUNT", each)) for name in names]
         answers = await self._nodes.run_many(asked)
@@ -124,13 +135,14 @@ class Outbox:
             Entry(tag, entry, _record_in(fields))
             for tag, rows in zip(tags, answers, strict=True)
             for entry, fields in rows
+            if (tag, entry) not in written
         ]
         # Where there are fewer places than tags, what is left over is read again next time.
         return found[:limit]
 
     async def keep(self, marks: Mapping[str, bytes], entries: Sequence[Entry]) -> None:
         """Store in one step how far the files are and which entries they hold."""
-        held = _encode([(entry.tag, entry.id) for entry in entries])
+        held = _encode([*self._written, *((entry.tag, entry.id) for entry in entries)])
         words: list[str | bytes] = [self._held, held]
         for name, value in marks.items():
             words += (name, value)
@@ -143,8 +155,9 @@ class Outbox:
             )
 
     async def let_go(self, entries: Sequence[Entry]) -> None:
-        """Remove entries that are safe in the files."""
-        await self._remove([(entry.tag, entry.id) for entry in entries])
+        """Remove what was in the files before ``entries``; these follow next time."""
+        before, self._written = self._written, [(entry.tag, entry.id) for entry in entries]
+        await self._remove(before)
 
     async def _remove(self, places: Sequence[tuple[int, bytes]]) -> None:
         by_tag: dict[int, list[bytes]] = {}

@@ -1,8 +1,9 @@
 -- skitter1_peek: when a tag has something for a member, and how urgent it is. Changes nothing.
 --
 -- KEYS[1] anchor
--- ARGV    now, fences: 64 times >I4, the caller's fence of slot tag + 256 * place, 0 for none
--- Result  >I8 ms of the next thing to do, 2^53 - 1 for never; I8 front of the best ready host
+-- ARGV    now, session, fences: 64 times >I4, the caller's fence of slot tag + 256 * place, 0 for
+--         none
+-- Result  "FENCED", or >I8 ms of the next thing to do, 2^53 - 1 for never; I8 front of the best ready host
 local owns, next_event, fence_at, is_fenced
 
 do
@@ -58,7 +59,8 @@ do
 
   local function peek(keys, args)
     local S = begin(keys, args)
-    return struct.pack('>I8I8', next_event(S, args[2]))
+    if is_fenced(S, args[2], args[3]) then return 'FENCED' end
+    return struct.pack('>I8I8', next_event(S, args[3]))
   end
 
   register_question('peek', peek)

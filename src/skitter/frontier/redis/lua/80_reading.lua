@@ -1,4 +1,4 @@
--- Questions, which change nothing, and the trimming of record streams.
+-- Questions, which change nothing.
 --
 -- KEYS[1] is the anchor of a tag, ARGV[1] the time in ms or 0.
 do
@@ -117,31 +117,6 @@ do
     return count
   end
 
-  local function is_before(id, other)
-    local ms, number = id:match('^(%d+)-(%d+)$')
-    local other_ms, other_number = other:match('^(%d+)-(%d+)$')
-    if ms ~= other_ms then return tonumber(ms) < tonumber(other_ms) end
-    return tonumber(number) < tonumber(other_number)
-  end
-
-  -- ARGV: now, job, id of the last entry to remove, the smallest id behind it.
-  -- Result: 1 when the server has lost entries, and its ids begin again below the given one. Then
-  -- nothing is removed, and ids go on behind it.
-  local function trim(keys, args)
-    local P = start(keys, args)
-    local stream = P .. 's:' .. args[2]
-    if redis.call('EXISTS', stream) == 0 then return 0 end
-    local info = redis.call('XINFO', 'STREAM', stream)
-    for at = 1, #info, 2 do
-      if info[at] == 'last-generated-id' and is_before(info[at + 1], args[3]) then
-        redis.call('XSETID', stream, args[3])
-        return 1
-      end
-    end
-    redis.call('XTRIM', stream, 'MINID', '=', args[4])
-    return 0
-  end
-
   local function question(name, callback)
     redis.register_function({
       function_name = 'skitter1_' .. name, callback = callback, flags = { 'no-writes' },
@@ -151,8 +126,4 @@ do
   question('look', look)
   question('seen', seen)
   question('hosts', hosts)
-  -- A full server must be able to make room.
-  redis.register_function({
-    function_name = 'skitter1_trim', callback = trim, flags = { 'allow-oom' },
-  })
 end
