@@ -1,7 +1,7 @@
 # install · run · test · check · bench · soak · docs. `make run ARGS="crawl https://example.com"` crawls that.
 ARGS ?= demo
 TEST_PACKAGES := openssl redis-server sqlite3
-BENCH_PACKAGES := nginx-light wget2
+BENCH_PACKAGES := nginx-light redis-server wget2
 .PHONY: install run test check bench soak docs lock
 
 install:
@@ -19,10 +19,12 @@ check: install
 	.venv/bin/ruff check
 	.venv/bin/mypy
 
-# Skitter beside Scrapy and wget2 on one web, then the memory of a worker with ten million URLs.
+# Skitter beside Scrapy, scrapy-redis and wget2 on one web, what a URL takes in Redis, then the memory of a worker
+# with ten million URLs.
 bench: install
 	@bash scripts/apt-install.sh $(BENCH_PACKAGES)
 	.venv/bin/python -m bench
+	.venv/bin/python -m bench.store
 	.venv/bin/python -m bench.memory
 	.venv/bin/python -m bench.memory --seen bloom
 

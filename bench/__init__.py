@@ -1,1 +1,1 @@
-"""Skitter beside other crawlers on one web: ``python -m bench``; its memory: ``bench.memory``."""
+"""``python -m bench``: Skitter beside others on one web; ``.store`` and ``.memory``: its sizes."""

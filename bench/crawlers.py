@@ -7,11 +7,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from bench.measure import Program
 from bench.paths import ROOT, VENVS
+from bench.redis_server import DESCRIPTION as REDIS
 
 CONCURRENCY = 64
-SCRAPY = ("scrapy==2.19.0", "uvloop==0.23.0")
-_RECORDS = "records.jsonl"
+SMALL_WEB = 2_000
+SCRAPY = ("scrapy==2.19.0", "uvloop==0.23.0", "scrapy-redis==0.9.1", "redis[hiredis]==8.1.0")
+_SKITTER = str(ROOT / ".venv" / "bin" / "skitter")
+_INTERRUPTED = 130
+"""How a member ends that was told to leave."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,11 +27,17 @@ class Start:
     many_hosts: bool
     folder: Path
     """Where the crawler works and leaves its records."""
+    store: str = ""
+    """Address of an empty Redis, for crawlers that want one."""
+
+    def records_of(self, worker: int) -> Path:
+        """Return where the records of one worker go."""
+        return self.folder / f"records-{worker}.jsonl"
 
     @property
-    def records(self) -> Path:
-        """Where records go."""
-        return self.folder / _RECORDS
+    def records(self) -> list[Path]:
+        """All files with records."""
+        return sorted(self.folder.glob("records-*.jsonl"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,42 +46,76 @@ class Crawler:
 
     name: str
     note: str
-    command: Callable[[Start], list[str]]
+    programs: Callable[[Start], list[Program]]
     prepare: Callable[[], None]
     keeps_records: bool
-    good_exits: frozenset[int] = frozenset({0})
     most_pages: int | None = None
     """The largest web it is given, where a larger one would take too long."""
+    wants_store: bool = False
+    members: int = 1
+
+    def fits(self, hosts: int) -> bool:
+        """Tell whether it runs on a web: a host belongs to one member, so two need many."""
+        return hosts >= self.members
 
 
-def _skitter(start: Start, *more: str) -> list[str]:
+def _skitter(start: Start, *more: str) -> list[Program]:
     limits = [f"--per-host={CONCURRENCY}", f"--concurrency={CONCURRENCY}", "--delay=0"]
     scope = "--scope=any" if start.many_hosts else "--scope=host"
-    places = [f"--out={start.records}", f"--data={start.folder / 'data'}"]
-    skitter = str(ROOT / ".venv" / "bin" / "skitter")
+    places = [f"--out={start.records_of(1)}", f"--data={start.folder / 'data'}"]
     said = ["--allow-private", "--quiet", "--json"]
-    return [skitter, "crawl", start.url, *limits, scope, *places, *said, *more]
+    command = [_SKITTER, "crawl", start.url, *limits, scope, *places, *said, *more]
+    return [Program(command=command)]
 
 
-def _with_warc(start: Start) -> list[str]:
+def _with_warc(start: Start) -> list[Program]:
     return _skitter(start, f"--warc={start.folder / 'warc'}")
 
 
-def _without_traps(start: Start) -> list[str]:
+def _without_traps(start: Start) -> list[Program]:
     return _skitter(start, "--no-traps")
 
 
-def _scrapy(start: Start) -> list[str]:
+def _on_redis(start: Start) -> list[Program]:
+    return _skitter(start, f"--store={start.store}", "--workers=0")
+
+
+def _two_on_redis(start: Start) -> list[Program]:
+    limits = ["--workers=1", f"--concurrency={CONCURRENCY}", "--allow-private", "--quiet"]
+    place = f"--data={start.folder / 'node'}"
+    command = [_SKITTER, "node", f"--store={start.store}", *limits, place]
+    exits = frozenset({0, _INTERRUPTED})
+    return [*_on_redis(start), Program(command=command, good_exits=exits, stays=True)]
+
+
+def _python(spider: str, start: Start, worker: int, *more: str) -> Program:
     python = str(VENVS / "scrapy" / "bin" / "python")
-    spider = str(ROOT / "bench" / "scrapy_spider.py")
-    return [python, spider, start.url, str(start.records), str(CONCURRENCY)]
+    file = str(ROOT / "bench" / spider)
+    said = [start.url, str(start.records_of(worker)), str(CONCURRENCY)]
+    return Program(command=[python, file, *said, *more])
 
 
-def _wget2(start: Start) -> list[str]:
+def _scrapy(start: Start) -> list[Program]:
+    return [_python("scrapy_spider.py", start, 1)]
+
+
+def _scrapy_redis(workers: int) -> Callable[[Start], list[Program]]:
+    def programs(start: Start) -> list[Program]:
+        return [
+            _python("scrapy_redis_spider.py", start, number, start.store, str(number))
+            for number in range(1, workers + 1)
+        ]
+
+    return programs
+
+
+def _wget2(start: Start) -> list[Program]:
     span = ["--span-hosts"] if start.many_hosts else []
     threads = f"--max-threads={CONCURRENCY}"
     place = f"--directory-prefix={start.folder / 'mirror'}"
-    return ["wget2", "--recursive", "--level=0", "--quiet", threads, *span, place, start.url]
+    flags = ["--recursive", "--level=0", "--quiet", threads, *span, place]
+    # 8: some answers were errors, which a web with dead links always gives.
+    return [Program(command=["wget2", *flags, start.url], good_exits=frozenset({0, 8}))]
 
 
 def need_packages(**programs: str) -> None:
@@ -79,6 +124,10 @@ def need_packages(**programs: str) -> None:
     if missing:
         install = ROOT / "scripts" / "apt-install.sh"
         subprocess.run(["bash", str(install), *missing], check=True)
+
+
+def _need_redis() -> None:
+    need_packages(**{"redis-server": "redis-server"})
 
 
 def _need_scrapy() -> None:
@@ -94,43 +143,82 @@ def _need_scrapy() -> None:
     stamp.write_text(wanted)
 
 
+def _need_scrapy_redis() -> None:
+    _need_redis()
+    _need_scrapy()
+
+
 CRAWLERS = (
     Crawler(
         name="skitter",
         note="durable frontier, fsync, JSONL records, robots",
-        command=_skitter,
+        programs=_skitter,
         prepare=lambda: None,
         keeps_records=True,
     ),
     Crawler(
         name="skitter-warc",
         note="the same with every response archived",
-        command=_with_warc,
+        programs=_with_warc,
         prepare=lambda: None,
         keeps_records=True,
     ),
     Crawler(
         name="skitter-no-traps",
         note="the same without the trap guard",
-        command=_without_traps,
+        programs=_without_traps,
         prepare=lambda: None,
         keeps_records=True,
     ),
     Crawler(
         name="wget2",
         note="files, no records, nothing durable",
-        command=_wget2,
+        programs=_wget2,
         prepare=lambda: need_packages(wget2="wget2"),
         keeps_records=False,
-        # 8: some answers were errors, which a web with dead links always gives.
-        good_exits=frozenset({0, 8}),
     ),
     Crawler(
         name="scrapy",
         note="tuned: uvloop, own seen set in front, few middlewares",
-        command=_scrapy,
+        programs=_scrapy,
         prepare=_need_scrapy,
         keeps_records=True,
-        most_pages=2_000,
+        most_pages=SMALL_WEB,
+    ),
+    Crawler(
+        name="skitter-redis-1",
+        note=f"one member, its state in Redis ({REDIS})",
+        programs=_on_redis,
+        prepare=_need_redis,
+        keeps_records=True,
+        wants_store=True,
+    ),
+    Crawler(
+        name="skitter-redis-2",
+        note="the same and `skitter node --workers 1`; a host belongs to one member, so many hosts",
+        programs=_two_on_redis,
+        prepare=_need_redis,
+        keeps_records=True,
+        wants_store=True,
+        members=2,
+    ),
+    Crawler(
+        name="scrapy-redis-1",
+        note="tuned as Scrapy is, on the same Redis; a small web, so that it ends",
+        programs=_scrapy_redis(1),
+        prepare=_need_scrapy_redis,
+        keeps_records=True,
+        most_pages=SMALL_WEB,
+        wants_store=True,
+    ),
+    Crawler(
+        name="scrapy-redis-2",
+        note="two such workers",
+        programs=_scrapy_redis(2),
+        prepare=_need_scrapy_redis,
+        keeps_records=True,
+        most_pages=SMALL_WEB,
+        wants_store=True,
+        members=2,
     ),
 )

@@ -1,123 +1,39 @@
 """The tables of a comparison, its bars, and its results as JSON."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from statistics import median
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
-from bench.judge import Records, Requests
-from bench.measure import Cost
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Run:
-    """One crawler, once."""
-
-    crawler: str
-    hosts: int
-    web_pages: int
-    round: int
-    cost: Cost
-    requests: Requests
-    records: Records | None
-    good_exit: bool
-    last_words: str
-    """The end of what it printed, for a run that failed."""
-
-    @property
-    def pages_per_s(self) -> float:
-        """Speed by the server's own clock."""
-        return self.requests.pages / self.requests.seconds if self.requests.seconds else 0.0
-
-    @property
-    def cpu_ms_per_page(self) -> float:
-        """CPU of the crawler, start-up included; equals seconds per 1,000 pages."""
-        return self.cost.cpu_s * 1000 / self.requests.pages if self.requests.pages else 0.0
-
-    @property
-    def finished(self) -> bool:
-        """Whether it ran to its end and fetched anything."""
-        return self.good_exit and not self.cost.timed_out and self.requests.pages > 0
-
-    @property
-    def exact(self) -> bool:
-        """Whether every page was fetched and recorded once, and none that is forbidden."""
-        seen = self.requests
-        faults = seen.missed + seen.twice + seen.forbidden
-        if self.records is not None:
-            faults += self.records.missing + self.records.twice + self.records.wrong
-        return self.finished and faults == 0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Bar:
-    """A figure that must be reached."""
-
-    name: str
-    value: float | None
-    """None where the run did not measure it."""
-    limit: float
-    at_most: bool
-
-    @property
-    def met(self) -> bool:
-        """Whether it is reached; what was not measured cannot fail."""
-        if self.value is None:
-            return True
-        return self.value <= self.limit if self.at_most else self.value >= self.limit
-
-
-def of(runs: Sequence[Run], crawler: str, *, many: bool) -> list[Run]:
-    """Return the runs of one crawler on one host or on many."""
-    return [run for run in runs if run.crawler == crawler and (run.hosts > 1) == many]
+from bench.redis_report import redis_bars, redis_ratios, redis_table
+from bench.results import Bar, Run, cpu, middle, of, recorded, speed, times
 
 
 def ratio(runs: Sequence[Run], peer: str, *, many: bool) -> float | None:
     """Return the median over the rounds of Skitter's speed as a multiple of a peer's."""
-    ours = {run.round: run.pages_per_s for run in of(runs, "skitter", many=many) if run.finished}
-    theirs = {run.round: run.pages_per_s for run in of(runs, peer, many=many) if run.finished}
-    quotients = [ours[n] / theirs[n] for n in ours.keys() & theirs.keys() if theirs[n]]
-    return median(quotients) if quotients else None
-
-
-def _cpu(runs: Sequence[Run], *, many: bool) -> float | None:
-    found = [run.cpu_ms_per_page for run in of(runs, "skitter", many=many) if run.finished]
-    return median(found) if found else None
-
-
-def _archived(runs: Sequence[Run]) -> float | None:
-    """Return the speed with an archive as a share of the speed without."""
-    times = ratio(runs, "skitter-warc", many=False)
-    return 1 / times if times else None
-
-
-def _guarded(runs: Sequence[Run]) -> float | None:
-    """Return the CPU time with the trap guard as a multiple of that without."""
-    ours = {run.round: run.cpu_ms_per_page for run in of(runs, "skitter", many=False)}
-    bare = {run.round: run.cpu_ms_per_page for run in of(runs, "skitter-no-traps", many=False)}
-    quotients = [ours[n] / bare[n] for n in ours.keys() & bare.keys() if bare[n]]
-    return median(quotients) if quotients else None
+    return times(runs, "skitter", peer, speed, many=many)
 
 
 def bars(runs: Sequence[Run]) -> list[Bar]:
     """Return every bar with what this comparison measured."""
+    one = middle(runs, "skitter", cpu, many=False)
+    many = middle(runs, "skitter", cpu, many=True)
+    archived = times(runs, "skitter-warc", "skitter", speed, many=False)
+    guarded = times(runs, "skitter", "skitter-no-traps", cpu, many=False)
+    scrapy = ratio(runs, "scrapy", many=False)
+    wget2 = ratio(runs, "wget2", many=False)
     return [
-        Bar(name="CPU ms per page, one host", value=_cpu(runs, many=False), limit=0.70,
-            at_most=True),
-        Bar(name="CPU ms per page, many hosts", value=_cpu(runs, many=True), limit=0.85,
-            at_most=True),
-        Bar(name="times Scrapy", value=ratio(runs, "scrapy", many=False), limit=8.0,
-            at_most=False),
-        Bar(name="speed with WARC, share of without", value=_archived(runs), limit=0.70,
-            at_most=False),
-        Bar(name="CPU with trap guard, times without", value=_guarded(runs), limit=1.05,
-            at_most=True),
-        Bar(name="times wget2", value=ratio(runs, "wget2", many=False), limit=0.8,
-            at_most=False),
-    ]  # fmt: skip
+        Bar(name="CPU ms per page, one host", value=one, limit=0.70, at_most=True),
+        Bar(name="CPU ms per page, many hosts", value=many, limit=0.85, at_most=True),
+        Bar(name="times Scrapy", value=scrapy, limit=8.0, at_most=False),
+        Bar(name="speed with WARC, share of without", value=archived, limit=0.70, at_most=False),
+        Bar(name="CPU with trap guard, times without", value=guarded, limit=1.05, at_most=True),
+        Bar(name="times wget2", value=wget2, limit=0.8, at_most=False),
+        *redis_bars(runs),
+    ]
 
 
 def faults(runs: Sequence[Run]) -> list[str]:
@@ -161,25 +77,26 @@ def _cells(runs: Sequence[Run], name: str, *, many: bool) -> list[str]:
         str(worst.requests.missed),
         str(worst.requests.twice),
         str(max(run.requests.forbidden for run in done)),
-        _recorded(done),
+        recorded(done),
         f"{quotient:.2f} ×" if quotient else "",
     ]
 
 
-def _recorded(done: Sequence[Run]) -> str:
-    kept = [run.records for run in done if run.records is not None]
-    if not kept:
-        return "none kept"
-    bad = max(records.missing + records.twice + records.wrong for records in kept)
-    return f"{bad} wrong" if bad else "exact"
-
-
 def show(console: Console, runs: Sequence[Run], names: Sequence[str], rounds: int) -> None:
     """Print the tables, the bars and what went wrong."""
+    stored = {run.crawler for run in runs if run.store_cpu_s is not None}
+    on_redis = [name for name in names if name in stored]
     for many in (False, True):
         if any((run.hosts > 1) == many for run in runs):
             where = "100 hosts" if many else "one host"
-            console.print(table(f"{where}, medians of {rounds}", runs, names, many=many))
+            title = f"{where}, medians of {rounds}"
+            alone = [name for name in names if name not in on_redis]
+            if alone:
+                console.print(table(title, runs, alone, many=many))
+            if on_redis:
+                console.print(redis_table(title, runs, on_redis, many=many))
+                for line in redis_ratios(runs, many=many):
+                    console.print(line, highlight=False, soft_wrap=True)
     for bar in bars(runs):
         sign = "≤" if bar.at_most else "≥"
         value = "not measured" if bar.value is None else f"{bar.value:.2f}"
@@ -193,7 +110,12 @@ def as_json(runs: Sequence[Run]) -> dict[str, Any]:
     """Return everything measured."""
     return {
         "runs": [
-            asdict(run) | {"pages_per_s": run.pages_per_s, "cpu_ms_per_page": run.cpu_ms_per_page}
+            asdict(run)
+            | {
+                "pages_per_s": run.pages_per_s,
+                "cpu_ms_per_page": run.cpu_ms_per_page,
+                "store_ms_per_page": run.store_ms_per_page,
+            }
             for run in runs
         ],
         "bars": [asdict(bar) | {"met": bar.met} for bar in bars(runs)],

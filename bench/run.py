@@ -1,7 +1,9 @@
 """Skitter beside other crawlers: the same web, the same core, in turns, judged by the server.
 
 nginx has one core, the crawler another. Every round runs every crawler once, so that a machine
-that slows down slows all of them down; the tables show medians.
+that slows down slows all of them down; the tables show medians. Where a crawler keeps its state in
+Redis, that has a core of its own where there are four, else it shares nginx's; two members have a
+core each where there are three.
 """
 
 import argparse
@@ -13,7 +15,11 @@ import signal
 import subprocess
 import sys
 from collections.abc import Sequence
-from typing import TextIO
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from itertools import chain
+from pathlib import Path
+from typing import Self, TextIO
 
 from rich.console import Console
 
@@ -22,12 +28,31 @@ from bench.judge import Records, judge_log, judge_records
 from bench.measure import measured
 from bench.nginx import served
 from bench.paths import OUT, RESULTS, RUNS
+from bench.redis_server import redis_running
 from bench.render import Manifest, rendered
-from bench.report import Run, as_json, bars, faults, show
+from bench.report import as_json, bars, faults, show
+from bench.results import Run
 
 MANY_HOSTS = 100
 FULL_PAGES = 20_000
 _LAST_WORDS = 300
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Places:
+    """Which core is whose."""
+
+    server: int
+    store: int
+    members: tuple[int, ...]
+    """The first member's, the second member's."""
+
+    @classmethod
+    def on(cls, cores: Sequence[int]) -> Self:
+        """Share out cores: the server one, each member one, the store one, as far as they go."""
+        first = cores[0]
+        members = tuple(cores[1:3]) or (first,)
+        return cls(server=first, store=cores[3] if len(cores) > 3 else first, members=members)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -61,15 +86,16 @@ def _compare(options: argparse.Namespace) -> int:
     for crawler in chosen:
         crawler.prepare()
     cores = sorted(os.sched_getaffinity(0))
+    places = Places.on(cores)
     # The bench itself stays on the server's core, out of the way of what is measured.
-    os.sched_setaffinity(0, {cores[0]})
+    os.sched_setaffinity(0, {places.server})
     if len(cores) == 1:
         console.print("Only one core: server and crawler share it, speeds are not comparable.")
     runs: list[Run] = []
     for number in range(1, options.rounds + 1):
         for hosts in options.hosts:
-            for crawler in chosen:
-                run = _one(crawler, hosts, number, options, cores)
+            for crawler in (crawler for crawler in chosen if crawler.fits(hosts)):
+                run = _one(crawler, hosts, number, options, places)
                 runs.append(run)
                 _tell(console, run)
     if options.pages < FULL_PAGES:
@@ -99,7 +125,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 def _one(
-    crawler: Crawler, hosts: int, number: int, options: argparse.Namespace, cores: list[int]
+    crawler: Crawler, hosts: int, number: int, options: argparse.Namespace, places: Places
 ) -> Run:
     """Make one run and judge it."""
     pages = min(options.pages, crawler.most_pages or options.pages)
@@ -108,14 +134,21 @@ def _one(
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     start = Start(url=manifest.start, many_hosts=hosts > 1, folder=folder)
-    with served(manifest, folder / "nginx", core=cores[0]) as log:
+    store_cpu_s = None
+    with ExitStack() as stack:
+        log = stack.enter_context(served(manifest, folder / "nginx", core=places.server))
+        store = None
+        if crawler.wants_store:
+            store = stack.enter_context(redis_running(folder / "redis", core=places.store))
+            start = replace(start, store=store.url)
         cost = measured(
-            crawler.command(start),
-            core=cores[-1] if len(cores) == 1 else cores[1],
+            crawler.programs(start),
+            cores=places.members,
             folder=folder,
             timeout_s=options.timeout,
-            environment={},
         )
+        if store is not None:
+            store_cpu_s = store.cpu_s()
     with log.open() as lines:
         requests = judge_log(manifest, lines)
     run = Run(
@@ -126,8 +159,10 @@ def _one(
         cost=cost,
         requests=requests,
         records=_records(crawler, manifest, start),
-        good_exit=cost.exit_code in crawler.good_exits,
-        last_words=(folder / "output.txt").read_text(errors="replace")[-_LAST_WORDS:].strip(),
+        last_words=_last_words(folder),
+        members=crawler.members,
+        members_have_cores=len(set(places.members)) >= crawler.members,
+        store_cpu_s=store_cpu_s,
     )
     if not options.keep and run.finished:
         # A mirror or a store of 20,000 pages is large; deleting it must not disturb the next run.
@@ -137,10 +172,16 @@ def _one(
 
 
 def _records(crawler: Crawler, manifest: Manifest, start: Start) -> Records | None:
-    if not crawler.keeps_records or not start.records.exists():
+    if not crawler.keeps_records or not start.records:
         return None
-    with start.records.open("rb") as lines:
-        return judge_records(manifest, lines)
+    with ExitStack() as stack:
+        files = [stack.enter_context(file.open("rb")) for file in start.records]
+        return judge_records(manifest, chain.from_iterable(files))
+
+
+def _last_words(folder: Path) -> str:
+    said = [file.read_text(errors="replace").strip() for file in folder.glob("output*.txt")]
+    return " | ".join(words[-_LAST_WORDS:] for words in said if words)
 
 
 def _tell(console: Console, run: Run) -> None:

@@ -9,10 +9,11 @@ import pytest
 from documents import README, ROOT, blocks, named
 
 from skitter.crawl import linked, sitemap_visit, sitemaps
-from skitter.crawl.commit import MAX_WAITING_BYTES, scope_mark, totals_mark, traps_mark
-from skitter.crawl.engine import SETTLED, EngineOptions
+from skitter.crawl.commit import MAX_WAITING_BYTES, scope_mark, traps_mark
+from skitter.crawl.engine import SETTLED
 from skitter.crawl.traps import limits, memory, verdict
 from skitter.crawl.travel import MAX_HOP_WAIT_MS
+from skitter.crawl.works import EngineOptions
 from skitter.frontier.embedded import agenda, handout, places
 from skitter.frontier.model import MAX_LOST, SCORED_RANKS
 from skitter.job.parts import DEFAULT_AGENT, Http, Polite, Traps
@@ -144,7 +145,7 @@ def test_the_marks_in_the_architecture_are_those_of_the_code() -> None:
     shown = {name for cell in cells for name in re.findall(r"`([\w:]+)`", cell)}
     sinks = (JsonlSink, CsvSink, SqliteSink, ParquetSink)
     job = JobNumber(1)
-    of_job = (totals_mark(job), scope_mark(job), traps_mark(job), linked.linked_mark(job))
+    of_job = (scope_mark(job), traps_mark(job), linked.linked_mark(job))
     kinds = {f"{name.partition(':')[0]}:" for name in of_job}
     outputs = {sink.MARK_PREFIX for sink in sinks} | {Archive.MARK_PREFIX}
     assert shown == kinds | outputs | {"robots:"}

@@ -5,11 +5,15 @@ machine then run on it unchanged.
 """
 
 import hashlib
+import itertools
 import shutil
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
+
+from redis_backend import ClusterBackend, RedisBackend, ValkeyBackend
+from remote_backend import RemoteBackend, RemoteTcpBackend
 
 from skitter.frontier.base import Frontier, FrontierControl, FrontierReader
 from skitter.frontier.embedded.frontier import EmbeddedFrontier
@@ -31,11 +35,28 @@ from skitter.frontier.model import (
 )
 from skitter.testing.virtual_clock import VirtualClock
 from skitter.types import Fingerprint, HostKey, JobNumber
+from skitter.url.partition import slot_of, tag_of
 
-SLOTS = range(4)
 HOST = HostKey("www.example.com")
 OTHER_HOST = HostKey("shop.example.com")
 FAR_HOST = HostKey("far.example.org:8080")
+LONE_HOST = HostKey("203.0.113.7")
+BUSY_HOST = HostKey("busy.example.net")
+MANY_HOSTS = tuple(HostKey(f"h{n}.example.com") for n in range(20))
+
+
+def hosts_like(host: HostKey, n: int) -> tuple[HostKey, ...]:
+    """Return hosts of the tag of another one: their order is one script's to decide."""
+    names = (HostKey(f"k{number}.example.com") for number in itertools.count())
+    return tuple(itertools.islice((name for name in names if tag_of(name) == tag_of(host)), n))
+
+
+KIN = hosts_like(HOST, 9)
+HOSTS = (HOST, OTHER_HOST, FAR_HOST, LONE_HOST, BUSY_HOST, *MANY_HOSTS, *KIN)
+SLOTS = tuple(sorted({slot_of(host) for host in HOSTS}))
+"""Those of every host that tests use."""
+FOR_LONG_MS = 100 * 86_400_000
+"""How long slots are owned where ownership is not what a test is about."""
 
 
 class Store(Frontier, FrontierControl, FrontierReader, Protocol):
@@ -156,6 +177,11 @@ BACKENDS: dict[str, Callable[[Path, VirtualClock], Backend]] = {
     "embedded": EmbeddedBackend,
     "embedded-bloom": BloomBackend,
     "embedded-unbuffered": UnbufferedBackend,
+    "redis": RedisBackend,
+    "redis-cluster": ClusterBackend,
+    "remote": lambda root, clock: RemoteBackend(root, EmbeddedBackend(root, clock)),
+    "remote-tcp": lambda root, clock: RemoteTcpBackend(root, EmbeddedBackend(root, clock)),
+    "valkey": ValkeyBackend,
 }
 
 
@@ -185,14 +211,15 @@ class Rig:
         self.backend.clock.advance(seconds)
 
     async def own(self) -> None:
-        self.grants = await self.store.own("member-1", SLOTS)
+        self.grants = await self.store.own("member-1", SLOTS, FOR_LONG_MS)
 
     async def add_job(self, name: str, **entry: Any) -> JobNumber:
         return await self.store.put_job(JobEntry(id=name, **entry))
 
     def link(self, path: str, host: HostKey = HOST, **fields: Any) -> Link:
         url = f"https://{host}/{path}"
-        return Link(url, fingerprint(url), host, fields.pop("job", self.job), **fields)
+        fields = {"job": self.job, "slot": slot_of(host), **fields}
+        return Link(url, fingerprint(url), host, **fields)
 
     async def offer(self, *links: Link | str) -> Receipt:
         made = [self.link(link) if isinstance(link, str) else link for link in links]

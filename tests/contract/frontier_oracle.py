@@ -3,10 +3,13 @@
 The oracle judges a store by its answers and then follows them. Where the contract leaves a store
 room (which of several ready hosts comes first; when exactly an expired lease is noticed) the
 oracle keeps bounds instead of values and takes the store's word inside them.
+
+A claim that brings less than it was asked for has looked everywhere: leases that are over and times
+that have come are noticed then. One that brings enough may have looked at its own hosts alone.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from skitter.frontier.model import (
     Ack,
@@ -92,6 +95,22 @@ class Gate:
         while self.line and not self.full:
             self.promise(self.line.pop(0), since_ms, now_ms)
 
+    def let_all_go(self, ended: Mapping[int, int], now_ms: int) -> None:
+        """End what leases hold that are over, each since a time, in any order.
+
+        One that is in line may get the gate before its own end is noticed, or not.
+        """
+        late = replace(self, held=set(self.held), promised=dict(self.promised), line=[*self.line])
+        for lease_id, since_ms in ended.items():
+            late.let_go(lease_id, since_ms, now_ms)
+        self.line = [lease_id for lease_id in self.line if lease_id not in ended]
+        for lease_id, since_ms in ended.items():
+            self.let_go(lease_id, since_ms, now_ms)
+        assert self.held == late.held
+        self.latest_ms = late.latest_ms
+        for lease_id, (first_ms, _) in self.promised.items():
+            self.promised[lease_id] = (first_ms, late.promised[lease_id][1])
+
     def promise(self, lease_id: int, since_ms: int, now_ms: int) -> None:
         """Keep the next request for a redirect that came at some moment between the two times."""
         turn = (max(self.earliest_ms, since_ms), max(self.latest_ms, now_ms))
@@ -136,6 +155,8 @@ class Oracle:
         self.pages: dict[Key, Page] = {}
         self.gates: dict[HostKey, Gate] = {}
         self.leases: dict[int, Held] = {}
+        self.ghosts: dict[int, Held] = {}
+        """Leases that are over, and may still hold the gates of redirects elsewhere."""
         self.contents: dict[tuple[JobNumber, bytes], str] = {}
         self.marks: dict[str, bytes] = {}
         self._places = 0
@@ -151,6 +172,10 @@ class Oracle:
     def overdue(self, now_ms: int) -> list[Held]:
         """Leases whose end the store may or may not have noticed."""
         return [held for held in self.leases.values() if held.expires_ms <= now_ms]
+
+    def loose_ends(self, now_ms: int) -> set[int]:
+        """Leases that are over, but whose gates the store may or may not have let go."""
+        return {held.lease.id for held in self.overdue(now_ms)} | set(self.ghosts)
 
     def possible_states(self, key: Key, now_ms: int) -> set[UrlState]:
         """The states a store may truthfully tell of a URL."""
@@ -238,7 +263,7 @@ class Oracle:
             if item.delay_ms is not None:
                 gate.delay_ms = item.delay_ms
             gate.rest(item.not_before_ms)
-            held = self.leases.get(item.lease_id)
+            held = self.leases.get(item.lease_id) or self.ghosts.get(item.lease_id)
             since_ms = min(held.expires_ms, now_ms) if held else now_ms
             gate.let_go(item.lease_id, since_ms, now_ms)
 
@@ -246,8 +271,11 @@ class Oracle:
         self, claim: Claim, k: int, lease_ms: int, grants: Sequence[Grant], now_ms: int
     ) -> None:
         """Judge and follow a claim."""
-        self._expire(now_ms)
-        self._wake(now_ms)
+        if len(claim.leases) < k:
+            self._expire(now_ms)
+            self._wake(now_ms)
+        for host in {lease.host for lease in claim.leases}:
+            self._look_at(host, now_ms)
         must_give = {host for host in self._hosts_with_work() if self._is_ready(host, now_ms)}
         assert len(claim.leases) <= k
         for lease in claim.leases:
@@ -261,20 +289,47 @@ class Oracle:
             self._check_next_ready(claim.next_ready_ms, now_ms)
 
     def _expire(self, now_ms: int) -> None:
-        for held in self.overdue(now_ms):
-            page = self.pages[key_of(held.lease)]
-            page.state = UrlState.QUEUED
-            page.lost = (page.lost[0] + 1, page.lost[1] + 1)
-            self._end(held, held.expires_ms, now_ms)
+        over = self.overdue(now_ms)
+        for held in over:
+            self._lose(held)
+        self._end_all([*over, *self.ghosts.values()], now_ms)
+
+    def _end_all(self, ended: Sequence[Held], now_ms: int) -> None:
+        since = {held.lease.id: min(held.expires_ms, now_ms) for held in ended}
+        for lease_id in since:
+            self.leases.pop(lease_id, None)
+            self.ghosts.pop(lease_id, None)
+        for gate in self.gates.values():
+            gate.let_all_go(since, now_ms)
+
+    def _lose(self, held: Held) -> None:
+        page = self.pages[key_of(held.lease)]
+        page.state = UrlState.QUEUED
+        page.lost = (page.lost[0] + 1, page.lost[1] + 1)
+
+    def _look_at(self, host: HostKey, now_ms: int) -> None:
+        """Follow what a store has noticed when it hands out a URL of a host."""
+        over = self.overdue(now_ms)
+        for held in over:
+            if held.lease.host == host:
+                self._lose(held)
+                del self.leases[held.lease.id]
+                self.ghosts[held.lease.id] = held
+        ended = [*over, *self.ghosts.values()]
+        since = {held.lease.id: held.expires_ms for held in ended}
+        self.gate(host).let_all_go(since, now_ms)
+        self._wake(now_ms, host)
 
     def _end(self, held: Held, since_ms: int, now_ms: int) -> None:
         del self.leases[held.lease.id]
         for gate in self.gates.values():
             gate.let_go(held.lease.id, since_ms, now_ms)
 
-    def _wake(self, now_ms: int) -> None:
-        for (job, _, _), page in self.pages.items():
-            if page.state is UrlState.SCHEDULED and page.due_ms <= now_ms and self.runs(job):
+    def _wake(self, now_ms: int, only: HostKey | None = None) -> None:
+        for (job, host, _), page in self.pages.items():
+            if only not in (None, host) or not self.runs(job):
+                continue
+            if page.state is UrlState.SCHEDULED and page.due_ms <= now_ms:
                 page.state = UrlState.QUEUED
                 page.place = (0, self._places)
 
@@ -410,8 +465,8 @@ class Oracle:
         self.states[job] = state
         if state is not JobState.CANCEL:
             return
-        for held in [held for held in self.leases.values() if held.lease.job == job]:
-            self._end(held, min(held.expires_ms, now_ms), now_ms)
+        known = [*self.leases.values(), *self.ghosts.values()]
+        self._end_all([held for held in known if held.lease.job == job], now_ms)
         for (owner, _, _), page in self.pages.items():
             if owner == job and page.state in PENDING:
                 page.state = UrlState.DROPPED
@@ -440,6 +495,7 @@ class Oracle:
             page.state = UrlState.QUEUED
             page.lost = (page.lost[0], page.lost[1] + 1)
         self.leases.clear()
+        self.ghosts.clear()
         for gate in self.gates.values():
             gate.reopen(now_ms)
 

@@ -9,8 +9,11 @@ from pathlib import Path
 import pytest
 from frontier_backends import (
     BACKENDS,
+    BUSY_HOST,
     FAR_HOST,
+    FOR_LONG_MS,
     HOST,
+    MANY_HOSTS,
     OTHER_HOST,
     SLOTS,
     Rig,
@@ -35,6 +38,7 @@ from skitter.frontier.model import (
 )
 from skitter.testing.virtual_clock import VirtualClock
 from skitter.types import HostKey, PageClass
+from skitter.url.partition import slot_of
 
 NAV = PageClass.NAV
 DATA = PageClass.DATA
@@ -72,7 +76,6 @@ async def test_a_lease_carries_everything_the_link_said(rig: Rig) -> None:
     link = rig.link(
         "list?page=2&q=%E4%BD%A0",
         FAR_HOST,
-        slot=3,
         page_class=NAV,
         priority=7,
         depth=4,
@@ -84,7 +87,7 @@ async def test_a_lease_carries_everything_the_link_said(rig: Rig) -> None:
     rig.tick(30)
     lease = await rig.take_one(lease_ms=60_000)
     assert (lease.url, lease.fp, lease.host, lease.job) == (link.url, link.fp, link.host, link.job)
-    assert (lease.slot, lease.page_class, lease.priority, lease.depth) == (3, NAV, 7, 4)
+    assert (lease.slot, lease.page_class, lease.priority, lease.depth) == (link.slot, NAV, 7, 4)
     assert (lease.referrer, lease.found_s) == (link.referrer, found_s)
     assert (lease.attempts, lease.lost, lease.visit) == (0, 0, 1)
     assert lease.expires_at == pytest.approx(rig.clock.boot() + 60)
@@ -95,7 +98,7 @@ async def test_plain_http_urls_and_bare_origins_come_back_as_they_were(rig: Rig)
     plain = rig.link("")
     urls = {f"http://{HOST}/x?", f"http://{FAR_HOST}/", f"https://{OTHER_HOST}/?a=1"}
     for url, host in zip(sorted(urls), (FAR_HOST, HOST, OTHER_HOST), strict=True):
-        await rig.offer(type(plain)(url, fingerprint(url), host, rig.job))
+        await rig.offer(type(plain)(url, fingerprint(url), host, rig.job, slot_of(host)))
     assert {lease.url for lease in await rig.take()} == urls
 
 
@@ -139,14 +142,14 @@ async def test_an_urgent_link_passes_a_backlog_that_is_already_being_handed_out(
 
 
 async def test_urgent_urls_pass_the_backlog_of_other_ready_hosts(rig: Rig) -> None:
-    hosts = [HostKey(f"h{i}.example.com") for i in range(20)]
+    hosts = MANY_HOSTS
     await rig.offer(*[rig.link("backlog", host) for host in hosts])
     await rig.offer(rig.link("urgent", FAR_HOST, priority=9))
     assert path_of(await rig.take_one()) == "urgent"
 
 
 async def test_urgent_urls_pass_the_backlog_after_a_restart_too(rig: Rig) -> None:
-    hosts = [HostKey(f"h{i}.example.com") for i in range(20)]
+    hosts = MANY_HOSTS
     await rig.offer(*[rig.link("backlog", host) for host in hosts])
     await rig.offer(rig.link("urgent", FAR_HOST, priority=9))
     await rig.restart()
@@ -173,7 +176,7 @@ async def test_an_overdue_nav_page_gets_one_claim_in_four(rig: Rig) -> None:
 
 async def test_a_huge_host_does_not_starve_the_others(rig: Rig) -> None:
     await rig.offer(*[f"p{i}" for i in range(500)])
-    others = [HostKey(f"h{i}.example.com") for i in range(9)]
+    others = MANY_HOSTS[:9]
     await rig.offer(*[rig.link("only", host) for host in others])
     assert {lease.host for lease in await rig.take(10)} == {HOST, *others}
 
@@ -400,19 +403,18 @@ async def test_a_hop_takes_no_gate_that_opens_too_late(rig: Rig) -> None:
 
 
 async def test_waiting_hops_are_let_in_first_come_first_served(rig: Rig) -> None:
-    busy = HostKey("busy.example.net")
-    await rig.offer("a", rig.link("b", OTHER_HOST), rig.link("c", busy))
+    await rig.offer("a", rig.link("b", OTHER_HOST), rig.link("c", BUSY_HOST))
     leases = {lease.host: lease for lease in await rig.take()}
-    first, second, holder = leases[OTHER_HOST], leases[HOST], leases[busy]
+    first, second, holder = leases[OTHER_HOST], leases[HOST], leases[BUSY_HOST]
     for waiting in (first, second, first):
-        assert await rig.store.enter(waiting, busy) > 0
+        assert await rig.store.enter(waiting, BUSY_HOST) > 0
     await rig.end(holder)
     rig.tick(1)
-    assert await rig.store.enter(second, busy) > 0
-    assert await rig.store.enter(first, busy) == 0
+    assert await rig.store.enter(second, BUSY_HOST) > 0
+    assert await rig.store.enter(first, BUSY_HOST) == 0
     await rig.end(first)
     rig.tick(1)
-    assert await rig.store.enter(second, busy) == 0
+    assert await rig.store.enter(second, BUSY_HOST) == 0
 
 
 async def test_a_waiting_hop_is_let_in_once_when_its_host_takes_more(rig: Rig) -> None:
@@ -719,7 +721,7 @@ async def test_leases_of_different_urls_and_times_have_different_ids(rig: Rig) -
 
 
 async def test_owning_again_keeps_the_fence(rig: Rig) -> None:
-    again = await rig.store.own("member-1", SLOTS)
+    again = await rig.store.own("member-1", SLOTS, FOR_LONG_MS)
     assert [grant.slot for grant in again] == list(SLOTS)
     assert {grant.fence for grant in again} == {grant.fence for grant in rig.grants}
 
@@ -755,7 +757,7 @@ async def test_a_fenced_claim_frees_no_host(rig: Rig) -> None:
 async def test_nothing_is_lost_and_what_was_leased_is_queued_again(
     rig: Rig, interruption: str
 ) -> None:
-    hosts = [HostKey(f"h{i}.example.com") for i in range(4)]
+    hosts = MANY_HOSTS[:4]
     await rig.offer(*[rig.link("x", host) for host in hosts], "a", "b")
     done, dead, retried, *_leased = await rig.take(5)
     await rig.end(done, links=[rig.link("new")])
@@ -888,7 +890,7 @@ async def test_a_page_in_flight_when_its_job_is_paused_is_still_acked(rig: Rig) 
 
 async def test_cancelling_drops_everything_that_is_not_finished(rig: Rig) -> None:
     other = await rig.add_job("job-2")
-    hosts = [HostKey(f"h{i}.example.com") for i in range(3)]
+    hosts = MANY_HOSTS[:3]
     await rig.offer(*[rig.link("x", host) for host in hosts], rig.link("y", hosts[0], job=other))
     await rig.offer("waiting", "waiting-too")
     taken = await rig.take(3)

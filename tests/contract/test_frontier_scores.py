@@ -1,23 +1,18 @@
-"""Ranks that are scores: they order hosts as well, and a better one moves a waiting page up."""
+"""Ranks that are scores: they order hosts as well, and a better one moves a waiting page up.
+
+Where a store is spread over many servers, hosts are ordered within a tag; so those here share one.
+"""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from frontier_backends import (
-    BACKENDS,
-    FAR_HOST,
-    HOST,
-    OTHER_HOST,
-    Rig,
-    open_rig,
-    path_of,
-    paths_of,
-)
+from frontier_backends import BACKENDS, HOST, KIN, Rig, open_rig, path_of, paths_of
 
 from skitter.frontier.model import SCORED_RANKS, Counts, Freed, Result
 from skitter.testing.virtual_clock import VirtualClock
-from skitter.types import HostKey
+
+OTHER_HOST, PLAIN_HOST, *_ = KIN
 
 
 @pytest.fixture(params=sorted(BACKENDS))
@@ -85,8 +80,7 @@ async def test_a_plain_rank_moves_nothing(rig: Rig) -> None:
 
 
 async def test_hosts_with_better_scores_are_asked_first(rig: Rig) -> None:
-    hosts = [HostKey(f"h{n}.example.com") for n in range(9)]
-    await rig.offer(*[rig.link(f"{n}", host, rank=900 - 90 * n) for n, host in enumerate(hosts)])
+    await rig.offer(*[rig.link(f"{n}", host, rank=900 - 90 * n) for n, host in enumerate(KIN)])
     assert paths_of(await rig.take(4)) == ["8", "7", "6", "5"]
 
 
@@ -97,7 +91,7 @@ async def test_a_host_lets_a_much_better_one_go_first_while_it_is_busy(rig: Rig)
         rig.link("poor", OTHER_HOST, rank=900),
     )
     job = await rig.add_job("other", delay_ms=0)
-    await rig.offer(rig.link("plain", FAR_HOST, rank=5_000, job=job))
+    await rig.offer(rig.link("plain", PLAIN_HOST, rank=5_000, job=job))
     first, plain = await rig.take(3)
     assert {path_of(first), path_of(plain)} == {"better", "plain"}
     assert await rig.take(1) == []

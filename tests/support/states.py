@@ -78,5 +78,5 @@ class State:
         linked = Linked()
         linked.count([linked.key(link.url, link.fp) for link in map(self.link, paths)])
         linked.count([linked.key(f"{host}/", None) for host in hosts])
-        marks = linked.take_mark(self.number, 0.0, force=True)
-        await self.frontier.ack([], marks={linked_mark(self.number): next(iter(marks.values()))})
+        linked.mark_name = linked_mark(self.number)
+        await self.frontier.ack([], marks=linked.take_mark(0.0, force=True))

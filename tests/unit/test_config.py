@@ -147,10 +147,15 @@ def test_options_carry_what_was_said(home: Path) -> None:
     assert (options.fresh, options.quiet, options.json, options.fast) == (True, True, True, False)
 
 
+OF_A_CLUSTER = {"store", "control", "token", "workers", "name", "idle_exit", "host", "port"}
+"""Where these have defaults, each command has its own."""
+NO_DEFAULT = {"depth", "pages", "time", "total_bytes", "warc", "hosts"} | OF_A_CLUSTER
+
+
 def test_every_setting_has_names_a_default_and_a_place() -> None:
     assert set(PLACES) == set(JobSettings.model_fields)
     for name in Settings.model_fields:
         assert flag_name(name).removeprefix("--").replace("-", "_") == name
         assert env_name(name) == "SKITTER_" + name.upper()
-        if name not in ("depth", "pages", "time", "total_bytes", "warc", "hosts"):
+        if name not in NO_DEFAULT:
             assert default_of(name) is not None

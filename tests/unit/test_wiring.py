@@ -18,7 +18,7 @@ from skitter.demo.server import DemoServer
 from skitter.demo.truth import Plan, ground_truth
 from skitter.demo.verify import record_problems
 from skitter.errors import ConfigError, DataDirError, SinkError, StoreUnavailable
-from skitter.frontier.embedded.frontier import EmbeddedFrontier
+from skitter.frontier.embedded.intake import Intake
 from skitter.frontier.model import Ack, Receipt
 from skitter.job.spec import Job, check_job
 from skitter.pipeline.base import Batch
@@ -126,23 +126,21 @@ async def test_a_crawl_that_broke_at_its_first_record_goes_on(
     server: DemoServer, options: RunOptions, monkeypatch: pytest.MonkeyPatch, fault: str
 ) -> None:
     """As when the process is killed, or the disk fills up, between a record and its ack."""
-    write, acked = JsonlSink.write, EmbeddedFrontier.ack
+    write, acked = JsonlSink.write, Intake.ack
 
-    async def ack(
-        self: EmbeddedFrontier, acks: Sequence[Ack], *, marks: Mapping[str, bytes] | None = None
-    ) -> Receipt:
+    def ack(self: Intake, acks: Sequence[Ack], marks: Mapping[str, bytes]) -> Receipt:
         if acks:
             raise StoreUnavailable("the frontier's disk cannot be written")
-        return await acked(self, acks, marks=marks)
+        return acked(self, acks, marks)
 
     async def torn(self: JsonlSink, batch: Batch) -> bytes:
-        await write(self, Batch(batch.records, [b"".join(batch.lines)[:-10]]))
+        await write(self, Batch(None, [b"".join(batch.lines)[:-10]]))
         raise SinkError("pages.jsonl: cannot be written (No space left on device)")
 
     job = docs_job(server)
     with monkeypatch.context() as patch:
         if fault == "store":
-            patch.setattr(EmbeddedFrontier, "ack", ack)
+            patch.setattr(Intake, "ack", ack)
         else:
             patch.setattr(JsonlSink, "write", torn)
         with pytest.raises((StoreUnavailable, SinkError)):

@@ -1,6 +1,7 @@
 """What ``skitter node`` does: one member in this process, or several in their own."""
 
 import asyncio
+import logging
 import os
 import sys
 from collections.abc import AsyncIterator, Mapping
@@ -11,20 +12,23 @@ from skitter.cli.progress import Display, make_display
 from skitter.cli.report import INTERRUPTED, OK
 from skitter.cli.run import run_watched
 from skitter.cluster.crew import Crew, Standing, die_with_parent, encode_standing
-from skitter.config import DEFAULT_CONCURRENCY, Settings, resolve
+from skitter.config import DEFAULT_CONCURRENCY, Resolved, Settings, resolve
 from skitter.errors import ConfigError
+from skitter.frontier.redis import checks
 from skitter.observability.stats import CrawlStats
-from skitter.wiring.node import NodeOptions, open_member
+from skitter.wiring.node import NodeOptions, check_place, open_member
 from skitter.wiring.workers import node_crew
 
 TELL_S = 1.0
 DEFAULT_DATA = Path(".skitter/node")
+PLACES = ("store", "control")
+"""What a node can join."""
 
 
 def node_on(params: Mapping[str, object], index: int | None) -> int:
     """Join with what flags, environment and file say; return the exit code."""
     given = {name: params[name] for name in Settings.model_fields if params.get(name) is not None}
-    options = node_options(resolve(given, os.environ, Path.cwd()).settings)
+    options = node_options(resolve(given, os.environ, Path.cwd()))
     if index is not None:
         return _work(options, index)
     display = make_display(quiet=options.quiet)
@@ -39,15 +43,15 @@ def node_on(params: Mapping[str, object], index: int | None) -> int:
     return INTERRUPTED if ended == "interrupted" else OK
 
 
-def node_options(settings: Settings) -> NodeOptions:
+def node_options(resolved: Resolved) -> NodeOptions:
     """Return what this machine brings, or say what is missing."""
-    if (settings.store is None) == (settings.control is None):
-        raise ConfigError("nowhere to join: wanted --store URL or --control URL, one of them")
+    settings = resolved.settings
+    place = _place(resolved)
     if settings.workers == 0:
         raise ConfigError("--workers 0: a node without workers does nothing; wanted 1 or more")
     return NodeOptions(
-        store=settings.store,
-        control=settings.control,
+        store=settings.store if place == "store" else None,
+        control=settings.control if place == "control" else None,
         token=settings.token or "",
         name=settings.name or "",
         workers=settings.workers or len(os.sched_getaffinity(0)),
@@ -61,9 +65,22 @@ def node_options(settings: Settings) -> NodeOptions:
     )
 
 
+def _place(resolved: Resolved) -> str:
+    """Return which of the two ways to join is meant: a flag wins over what is always set."""
+    layers = {name: resolved.said[name].layer for name in PLACES if name in resolved.said}
+    if not layers:
+        raise ConfigError("nowhere to join: wanted --store URL or --control URL")
+    if len(set(layers.values())) < len(layers):
+        both = " and ".join(resolved.said[name].place for name in PLACES)
+        raise ConfigError(f"{both}: wanted one of them")
+    return max(layers, key=lambda name: layers[name])
+
+
 def _work(options: NodeOptions, index: int) -> int:
     """Be worker ``index`` of a machine, and tell the process that started it how it goes."""
     die_with_parent()
+    # How the store is set up has been told by whoever started this one.
+    logging.getLogger(checks.__name__).setLevel(logging.ERROR)
     ended = run_watched(lambda: open_member(options, index), Teller(), announces=False)
     # Whoever started this one told it to stop, and needs no word about it.
     return OK if ended is not None else INTERRUPTED
@@ -132,6 +149,8 @@ class CrewRun:
 @asynccontextmanager
 async def open_crew(options: NodeOptions) -> AsyncIterator[CrewRun]:
     """Start the workers of this machine, and end them with the block."""
+    # What every worker would have to say is said once, here.
+    await check_place(options)
     crew = node_crew(options)
     try:
         yield CrewRun(crew)

@@ -41,7 +41,10 @@ def page(  # noqa: PLR0913, PLR0917  one parameter a flag
     Also while the crawl runs. Bodies and headers are kept by crawls with --warc.
     """
     from skitter.cli.explain import named_place, print_archived, print_page  # noqa: PLC0415  heavy
+    from skitter.job.entry import entry_url  # noqa: PLC0415
 
+    # What is wrong with the URL is told before a crawl is looked for.
+    entry_url(url)
     where = named_place(data, store, job)
     if headers or body:
         print_archived(url, where, headers=headers, body=body)

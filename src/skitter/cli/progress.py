@@ -73,7 +73,7 @@ class View:
     def lines(self, stats: CrawlStats) -> list[list[Fact]]:
         """Take one look at ``stats`` and return what to show, line by line."""
         now = self._monotonic()
-        self._meter.add(now, stats.run_pages, stats.queued)
+        self._meter.add(now, stats.pages, stats.queued)
         lines = [
             [
                 ("", wording.plural(stats.pages, "page")),

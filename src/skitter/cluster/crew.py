@@ -12,6 +12,7 @@ import signal
 import sys
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 
 import msgspec
 
@@ -73,7 +74,7 @@ class Worker:
         self._command = command
         self._env = env
         self._process: asyncio.subprocess.Process | None = None
-        self._stopping = False
+        self._stop = asyncio.Event()
         self._before = Standing()
         """What earlier processes of this worker did."""
         self.now = Standing()
@@ -87,18 +88,23 @@ class Worker:
         """Keep the worker going until it ends by itself in good order, or is stopped."""
         wait_s = FIRST_WAIT_S
         clock = asyncio.get_running_loop().time
-        while not self._stopping:
+        while not self._stop.is_set():
             started = clock()
             code = await self._live()
-            if code == 0 or self._stopping:
+            if code == 0 or self._stop.is_set():
                 return
             if code == 2:
                 raise ConfigError(f"worker {self._name} refuses to work; it has said why above")
             if clock() - started > CALM_S:
                 wait_s = FIRST_WAIT_S
             log.warning("worker %s ended (%s); again in %.1f s", self._name, _ending(code), wait_s)
-            await asyncio.sleep(wait_s)
+            await self._pause(wait_s)
             wait_s = min(wait_s * 2, LONGEST_WAIT_S)
+
+    async def _pause(self, seconds: float) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._stop.wait()
 
     async def _live(self) -> int:
         self._process = process = await asyncio.create_subprocess_exec(
@@ -109,7 +115,7 @@ class Worker:
             start_new_session=True,
             limit=MAX_LINE,
         )
-        if self._stopping:
+        if self._stop.is_set():
             process.terminate()
         assert process.stdout is not None
         while line := await process.stdout.readline():
@@ -119,6 +125,8 @@ class Worker:
                 log.debug("worker %s said: %r", self._name, line[:200])
         code = await process.wait()
         self._process = None
+        # What a process did stays; what it was doing has ended with it.
+        self.now.in_flight, self.now.note = 0, ""
         self._before = _sum((self._before, self.now))
         self.now = Standing()
         return code
@@ -130,7 +138,7 @@ class Worker:
 
     async def stop(self, patience_s: float = STOP_S) -> None:
         """Let the worker finish its requests, then end it."""
-        self._stopping = True
+        self._stop.set()
         process = self._process
         if process is None:
             return
@@ -143,7 +151,7 @@ class Worker:
 
     def kill(self) -> None:
         """End the worker at once."""
-        self._stopping = True
+        self._stop.set()
         if self._process is not None:
             _signal(self._process, signal.SIGKILL)
 

@@ -6,7 +6,7 @@ repeats a step and never a record.
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from skitter.crawl.recording import job_mark, write_to_all
 from skitter.frontier.base import RecordSource
@@ -15,6 +15,8 @@ from skitter.types import JobNumber
 
 BATCH = 1_000
 IDLE_S = 0.2
+SETTLE_S = 3.0
+"""How long a writer that leaves goes on writing what others still bring."""
 
 
 class Consumer:
@@ -25,6 +27,9 @@ class Consumer:
         self._job = job
         self._sinks = sinks
         self._lock = asyncio.Lock()
+        self._closed = False
+        self.is_last: Callable[[], bool] = lambda: True
+        """Tells whether nobody brings more: then everything is written, however long it takes."""
 
     async def run(self) -> None:
         """Write records as they come, until cancelled."""
@@ -33,17 +38,30 @@ class Consumer:
                 await asyncio.sleep(IDLE_S)
 
     async def settle(self) -> None:
-        """Write everything that has come."""
+        """Write everything that has come; what others bring meanwhile stays for the next run."""
+        clock = asyncio.get_running_loop().time
+        until = clock() + SETTLE_S
         while await self._step():
+            if not self.is_last() and clock() > until:
+                return
+
+    async def close(self) -> None:
+        """Begin nothing more, and wait for a step that was left alone."""
+        self._closed = True
+        async with self._lock:
             pass
 
     async def _step(self) -> int:
         """Write what is there, at most a batch; answers how many records that were."""
         # A cancelled step must not be begun anew while it is half done.
-        return await asyncio.shield(asyncio.ensure_future(self._write()))
+        step = asyncio.ensure_future(self._write())
+        step.add_done_callback(_mark_as_told)
+        return await asyncio.shield(step)
 
     async def _write(self) -> int:
         async with self._lock:
+            if self._closed:
+                return 0
             entries = await self._source.read(BATCH)
             if not entries:
                 return 0
@@ -52,3 +70,9 @@ class Consumer:
             await self._source.keep(marks, entries)
             await self._source.let_go(entries)
             return len(entries)
+
+
+def _mark_as_told(step: asyncio.Future[int]) -> None:
+    """Ask for the error of a step that nobody waits for; who does gets it all the same."""
+    if not step.cancelled():
+        step.exception()

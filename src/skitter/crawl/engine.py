@@ -7,6 +7,7 @@ nothing queued or scheduled.
 import asyncio
 from collections import deque
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 
 from skitter.crawl.desk import Desk
 from skitter.crawl.in_hand import InHand
@@ -54,6 +55,7 @@ class Engine:
         self._ended_pages = stats.pages
         self._ended_bytes = stats.bytes
         self._others_pages = 0
+        self._others_leased = 0
         self._stopping = asyncio.Event()
         self.stopped_by = ""
         self.seeding = True
@@ -86,8 +88,9 @@ class Engine:
 
     def others_have(self, pages: int, leased: int) -> None:
         """Take note of how far the job is over all members: pages ended, URLs leased."""
-        mine = self._ended_pages + len(self._hand.live)
-        self._others_pages = max(0, pages + leased - mine)
+        live = len(self._hand.live)
+        self._others_pages = max(0, pages + leased - self._ended_pages - live)
+        self._others_leased = max(0, leased - live)
 
     def abort(self, slots: Collection[int]) -> None:
         """Give up everything in slots that passed to others: they bring those pages."""
@@ -168,6 +171,7 @@ class Engine:
                 desk = await self._desks.of(lease.job)
                 if desk is None:
                     unusable.append(lease)
+                    self._hand.end(lease)
                     continue
                 self._attend(desk)
             self._hand.begin(lease)
@@ -188,7 +192,8 @@ class Engine:
         if self._options.pages is not None:
             ended = self._ended_pages + self._others_pages
             left = self._options.pages - ended - len(self._hand.live)
-            if left <= 0 and not self._hand.live:
+            # What others have under way may bring no page.
+            if left <= 0 and not self._hand.live and not self._others_leased:
                 self.stop("pages limit")
             wanted = min(wanted, left)
         return max(0, wanted)
@@ -269,7 +274,8 @@ class Engine:
             with self._hand.visiting(lease):
                 visit = await desk.visitor.visit(lease)
         except LeaseLost:
-            # Whoever has it now brings the page and its links.
+            # Whoever has it now brings the page and its links, but not those held back for it.
+            await desk.queue_unheld()
             self._hand.lose(lease)
             self._claim_now.set()
             return
@@ -355,6 +361,8 @@ class Engine:
         """Give back what was broken off; a back-off learned while draining must hold as well."""
         for desk in self._desks.open.values():
             await desk.queue_unheld()
-        await self._give_back(list(self._hand.live.values()))
+        await self._give_back([*self._hand.take_returned(), *self._hand.live.values()])
         if self._freed:
-            await self._frontier.claim(self._holdings.grants, 0, freed=self._freed.take())
+            # Slots that are another's by now were let go together with their hosts.
+            with suppress(Fenced):
+                await self._frontier.claim(self._holdings.grants, 0, freed=self._freed.take())

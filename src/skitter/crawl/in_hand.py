@@ -48,9 +48,9 @@ class InHand:
         try:
             yield
         except asyncio.CancelledError:
-            if lease.id not in self._aborted:
+            # The run may have been stopped in the same moment.
+            if lease.id not in self._aborted or task.uncancel():
                 raise
-            task.uncancel()
             raise LeaseLost(f"the lease on {lease.url} has ended") from None
         finally:
             del self._visits[lease.id]

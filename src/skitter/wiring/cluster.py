@@ -11,13 +11,15 @@ from skitter.frontier.embedded.datadir import DataDir
 from skitter.frontier.redis.outbox import Outbox
 from skitter.job.spec import Job, identity_difference
 from skitter.types import JobNumber
-from skitter.wiring.files import open_sinks
+from skitter.wiring.files import open_sinks, refuse_other_archive
 from skitter.wiring.node import NodeOptions
-from skitter.wiring.parts import job_entry, make_sinks, seen_options
+from skitter.wiring.parts import job_entry, make_archive, make_sinks, seen_options
 from skitter.wiring.running import assemble
-from skitter.wiring.shared import machine_name, open_redis
-from skitter.wiring.store import Store
+from skitter.wiring.shared import Joined, machine_name, open_redis
 from skitter.wiring.workers import Helpers, node_crew
+
+LEFT_TO_OTHERS = frozenset({"interrupted", "time limit", "bytes limit"})
+"""Ends of this process after which nodes go on."""
 
 
 @asynccontextmanager
@@ -39,12 +41,14 @@ async def open_cluster_crawl(
             stack, options.store, member=machine_name(), seen=seen_options(job)
         )
         store, membership = joined.store, joined.membership
-        number = await _enter_job(store, job, options)
+        number = await _enter_job(joined, job, options)
         outbox = Outbox(joined.nodes, joined.keys, number, store.member)
         await outbox.open()
         stack.push_async_callback(outbox.close)
+        await refuse_other_archive(store, number, make_archive(job, options, store.member))
         sinks = await open_sinks(stack, store, number, make_sinks(options))
         consumer = Consumer(outbox, number, sinks)
+        stack.push_async_callback(consumer.close)
         helpers: list[Helper] = [membership, outbox, consumer]
         if options.workers:
             # They stop first: what they bring last is to be written, too.
@@ -53,17 +57,19 @@ async def open_cluster_crawl(
             helpers.insert(0, Helpers(crew))
         crawl = await assemble(stack, job, number, options, store, helpers)
         membership.serve(crawl.engine)
+        consumer.is_last = lambda: crawl.engine.stopped_by not in LEFT_TO_OTHERS
         crawl.feed(seeds)
         yield crawl
 
 
-async def _enter_job(store: Store, job: Job, options: RunOptions) -> JobNumber:
+async def _enter_job(joined: Joined, job: Job, options: RunOptions) -> JobNumber:
     """Make the job in the store, or check that the one there is the same."""
+    store = joined.store
     for number, entry in (await store.reader.jobs()).items():
         if entry.id != job.id:
             continue
         if options.fresh:
-            await store.control.drop_job(number)
+            await _drop_job(joined, number)
             continue
         stored = Job.from_json(entry.spec)
         difference = identity_difference(stored.identity(), job.identity())
@@ -73,6 +79,16 @@ async def _enter_job(store: Store, job: Job, options: RunOptions) -> JobNumber:
                 " use the same ones to go on, or --fresh to start over"
             )
     return await store.control.put_job(job_entry(job))
+
+
+async def _drop_job(joined: Joined, number: JobNumber) -> None:
+    """Forget a job, unless a crawl writes its records at this moment."""
+    outbox = Outbox(joined.nodes, joined.keys, number, joined.store.member)
+    await outbox.open()
+    try:
+        await joined.store.control.drop_job(number)
+    finally:
+        await outbox.close()
 
 
 def _own_workers(options: RunOptions) -> NodeOptions:

@@ -55,6 +55,7 @@ async def open_crawl(
         frontier.records = recording
         helpers = [await open_helpers(stack, frontier, store, options)] if options.workers else []
         crawl = await assemble(stack, job, number, options, store, helpers)
+        crawl.quiet_s = max((helper.quiet_s for helper in helpers), default=0.0)
         crawl.feed(seeds)
         yield crawl
 

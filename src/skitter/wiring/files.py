@@ -43,14 +43,16 @@ async def refuse_other_files(store: Store, job: JobNumber, sinks: Sequence[Sink]
 async def refuse_other_archive(store: Store, job: JobNumber, archive: Archive | None) -> None:
     """Raise when the archive of this crawl is in another directory, or it has begun without."""
     known = await archive_paths(store.reader, job)
-    begun = await store.reader.marks(job_mark(job, SINK_MARKS))
+    # A crawl that was killed while it was opened may know its outputs and not yet its archive.
+    opened = await store.reader.marks(job_mark(job, SINK_MARKS))
+    begun = opened and await store.reader.tallies(job)
     if archive is None and known:
         raise ConfigError(
             f"--warc: this crawl is archived in {known[0]};"
             " name the same to go on, or --fresh to start over"
         )
     place = archive.mark_name.removeprefix("archive:") if archive is not None else ""
-    if archive is not None and begun and place not in known:
+    if archive is not None and (known or begun) and place not in known:
         where = ", ".join(known) or "no archive"
         raise ConfigError(
             f"--warc {place}: this crawl has begun with"

@@ -10,7 +10,7 @@ from skitter.config import RunOptions
 from skitter.crawl.recording import Recording
 from skitter.crawl.seeding import Seeder
 from skitter.crawl.summary import Totals
-from skitter.errors import ConfigError
+from skitter.errors import ConfigError, SkitterError
 from skitter.frontier.model import JobEntry
 from skitter.job.spec import Job, check_job, identity_difference
 from skitter.types import JobNumber
@@ -48,21 +48,40 @@ class JobHost:
         refuse_unstored_secrets(job)
         await self._refuse_other(job)
         number = await self._store.control.put_job(job_entry(job))
-        assembly = self._assemblies.get(number) or await self._open(number, job)
+        assembly = self._assemblies.get(number) or await self._open_new(number, job)
         await assembly.take_up_news()
         await Seeder(assembly.equipment).offer(job.entries)
         return await self.show(job.id)
 
     async def _refuse_other(self, job: Job) -> None:
+        """Raise when a job of that id has other settings, or another job has its files."""
+        folder = self._options.data / OUT
+        files = {path.resolve() for path in _files(job, folder)}
         for entry in (await self._store.reader.jobs()).values():
-            if entry.id == job.id:
-                stored = Job.from_json(entry.spec)
-                difference = identity_difference(stored.identity(), job.identity())
-                if difference is not None:
+            stored = Job.from_json(entry.spec)
+            taken = {path.resolve() for path in _files(stored, folder)}
+            if entry.id != job.id:
+                if both := files & taken:
                     raise ConfigError(
-                        f"job {job.id}: is there with other settings ({difference});"
-                        " give it another id"
+                        f"job {job.id}: sinks: job {entry.id} writes to {min(both)};"
+                        " wanted another file"
                     )
+                continue
+            difference = identity_difference(stored.identity(), job.identity())
+            if difference is None and files != taken:
+                difference = f"its records go to {', '.join(map(str, sorted(taken)))}"
+            if difference is not None:
+                raise ConfigError(
+                    f"job {job.id}: is there with other settings ({difference}); give it another id"
+                )
+
+    async def _open_new(self, number: JobNumber, job: Job) -> Assembly:
+        """Open a job's outputs; one that has none that can be written is not kept."""
+        try:
+            return await self._open(number, job)
+        except SkitterError:
+            await self._store.control.drop_job(number)
+            raise
 
     async def _open(self, number: JobNumber, job: Job) -> Assembly:
         sinks = make_sinks(replace(self._options, out=_files(job, self._options.data / OUT)))
@@ -108,7 +127,7 @@ class JobHost:
         try:
             async for line in self._answer(question):
                 yield line
-        except ConfigError as error:
+        except SkitterError as error:
             yield _line({"error": str(error)})
 
     async def _answer(self, question: Question) -> AsyncIterator[bytes]:

@@ -14,7 +14,7 @@ from skitter.errors import ConfigError
 from skitter.job.spec import Job
 from skitter.types import JobNumber
 from skitter.wiring.assembly import Assembly
-from skitter.wiring.shared import Membership, machine_name, open_master, open_redis
+from skitter.wiring.shared import Membership, machine_name, open_master, open_redis, visit_place
 from skitter.wiring.store import Store
 
 
@@ -51,7 +51,10 @@ class _DeskMaker:
 
     async def __call__(self, number: JobNumber) -> Desk:
         """Read the job from the store and make ready to visit its URLs."""
-        job = Job.from_json((await self._store.reader.jobs())[number].spec)
+        entry = (await self._store.reader.jobs()).get(number)
+        if entry is None:
+            raise ConfigError("it is not in the store any more")
+        job = Job.from_json(entry.spec)
         run = _run_options(self._options, job, self._data)
         assembly = Assembly(job, number, run, self._store)
         self._stack.push_async_callback(assembly.close)
@@ -85,6 +88,12 @@ async def open_member(options: NodeOptions, index: int = 1) -> AsyncIterator[Ser
         for membership in memberships:
             membership.serve(service.engine)
         yield service
+
+
+async def check_place(options: NodeOptions) -> None:
+    """Raise what keeps a machine from joining; its place is left again at once."""
+    async with AsyncExitStack() as stack:
+        await visit_place(stack, options.store, options.control, options.token)
 
 
 async def _join(

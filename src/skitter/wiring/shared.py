@@ -105,6 +105,25 @@ async def open_master(
     return _store(frontier, membership, member), membership
 
 
+async def visit_place(
+    stack: AsyncExitStack, store: str | None, control: str | None, token: str
+) -> None:
+    """Open what a member would join, without becoming one; the stack closes it."""
+    if control is not None:
+        from skitter.frontier.remote.client import RemoteFrontier  # noqa: PLC0415  as above
+
+        frontier = RemoteFrontier(control, token, name=machine_name())
+        await frontier.open()
+        stack.push_async_callback(frontier.close)
+    elif store is not None:
+        from skitter.frontier.redis.address import StoreAddress  # noqa: PLC0415
+        from skitter.frontier.redis.nodes import Nodes  # noqa: PLC0415
+
+        nodes = Nodes(StoreAddress.parse(store))
+        await nodes.open()
+        stack.push_async_callback(nodes.close)
+
+
 class Joined(NamedTuple):
     """A store in Redis, and this process as a member there."""
 

@@ -80,7 +80,8 @@ def _command(options: NodeOptions, index: int) -> list[str]:
 def _environment(options: NodeOptions) -> dict[str, str]:
     """Hand over what must not be seen in a list of processes."""
     env = {**os.environ}
-    for name, value in (("store", options.store), ("token", options.token)):
+    given = {"store": options.store, "token": options.token, "control": None}
+    for name, value in given.items():
         env.pop(env_name(name), None)
         if value:
             env[env_name(name)] = value

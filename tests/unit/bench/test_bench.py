@@ -8,9 +8,12 @@ from pathlib import Path
 import pytest
 from bench import render
 from bench.judge import Records, Requests, judge_log, judge_records
-from bench.measure import Cost, measured
+from bench.measure import Cost, Program, measured
+from bench.redis_report import redis_bars, redis_ratios
 from bench.render import Manifest
-from bench.report import Run, as_json, bars, faults, ratio
+from bench.report import as_json, bars, faults, ratio
+from bench.results import Run
+from bench.run import Places
 
 from skitter.demo.bulk import BulkPlan, bulk_web
 from skitter.demo.truth import Plan, ground_truth
@@ -109,7 +112,6 @@ def run(crawler: str, pages_per_s: float, cpu_ms: float = 0.5, **changes: object
             pages=pages, missed=0, twice=0, forbidden=0, requests=pages, seconds=pages / pages_per_s
         ),
         "records": Records(missing=0, twice=0, wrong=0),
-        "good_exit": True,
         "last_words": "",
     }
     return Run(**(values | changes))  # type: ignore[arg-type]
@@ -142,24 +144,77 @@ def test_a_crawl_that_is_not_exact_is_a_fault_of_skitter_but_not_of_a_peer() -> 
 
 
 def test_a_crawler_that_fails_is_named_with_its_last_words() -> None:
-    (fault,) = faults([run("wget2", 900, good_exit=False, last_words="no such thing")])
+    failed = Cost(wall_s=1, cpu_s=1, peak_rss_mb=50, exit_code=3, timed_out=False)
+    (fault,) = faults([run("wget2", 900, cost=failed, last_words="no such thing")])
     assert "no such thing" in fault
+
+
+def test_two_members_with_a_core_each_are_to_be_faster() -> None:
+    runs = [
+        run("skitter-redis-1", 1200), run("skitter-redis-1", 1000, hosts=100),
+        run("skitter-redis-2", 1700, hosts=100),
+    ]  # fmt: skip
+    assert [bar.met for bar in redis_bars(runs)] == [True, False, True]
+    assert redis_bars(runs)[1].value == pytest.approx(1.7)
+
+
+def test_a_page_of_two_members_on_one_core_is_to_cost_as_much_as_with_one() -> None:
+    two = run("skitter-redis-2", 1000, 0.9, hosts=100, members=2, members_have_cores=False)
+    runs = [run("skitter-redis-1", 900), run("skitter-redis-1", 1000, 0.8, hosts=100), two]
+    assert [bar.met for bar in redis_bars(runs)] == [False, True, False]
+    (line,) = redis_ratios(runs, many=True)
+    assert line == "skitter-redis-2: 1.00 × the pages/s of skitter-redis-1, 1.12 × the CPU per page"
+
+
+@pytest.mark.parametrize(
+    ("cores", "store", "members"),
+    [([5], 5, (5,)), ([0, 1], 0, (1,)), ([0, 1, 2], 0, (1, 2)), ([0, 1, 2, 3], 3, (1, 2))],
+)
+def test_cores_are_shared_out_as_far_as_they_go(
+    cores: list[int], store: int, members: tuple[int, ...]
+) -> None:
+    assert Places.on(cores) == Places(server=cores[0], store=store, members=members)
+
+
+def python(code: str, **changes: object) -> Program:
+    return Program(command=[sys.executable, "-c", code], **changes)  # type: ignore[arg-type]
 
 
 def test_what_a_program_costs_is_measured_with_its_children(tmp_path: Path) -> None:
     child = "print(len(b'x' * 60_000_000))"
     code = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {child!r}])"
-    cost = measured(
-        [sys.executable, "-c", code], core=0, folder=tmp_path, timeout_s=60, environment={}
-    )
+    cost = measured([python(code)], cores=[0], folder=tmp_path, timeout_s=60)
     assert cost.exit_code == 0
     assert cost.peak_rss_mb > 60
     assert cost.cpu_s > 0
     assert (tmp_path / "output.txt").read_text() == "60000000\n"
 
 
+def test_a_program_that_stays_is_told_to_end_after_the_others(tmp_path: Path) -> None:
+    other = tmp_path / "output-2.txt"
+    # It works until the other one is there, and a little longer.
+    busy = (
+        "import pathlib, time\n"
+        f"other = pathlib.Path({str(other)!r})\n"
+        "while not other.exists() or not other.read_text(): time.sleep(0.01)\n"
+        "end = time.process_time() + 0.2\n"
+        "while time.process_time() < end: pass"
+    )
+    stays = "import signal\nprint('here', flush=True)\nsignal.pause()"
+    programs = [python(busy), python(stays, stays=True, good_exits=frozenset({-15}))]
+    cost = measured(programs, cores=[0], folder=tmp_path, timeout_s=60)
+    assert cost.exit_code == 0
+    assert not cost.timed_out
+    assert cost.cpu_s > 0.2
+    assert other.read_text() == "here\n"
+
+
+def test_a_program_that_fails_beside_another_is_noticed(tmp_path: Path) -> None:
+    programs = [python("pass"), python("raise SystemExit(7)")]
+    assert measured(programs, cores=[0], folder=tmp_path, timeout_s=60).exit_code == 7
+
+
 def test_a_program_that_takes_too_long_is_ended(tmp_path: Path) -> None:
-    endless = [sys.executable, "-c", "while True: pass"]
-    cost = measured(endless, core=0, folder=tmp_path, timeout_s=0.2, environment={})
+    cost = measured([python("while True: pass")], cores=[0], folder=tmp_path, timeout_s=0.2)
     assert cost.timed_out
     assert cost.exit_code != 0

@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from skitter.cli import explain
-from skitter.cli.explain import data_directory, print_page, readable
+from skitter.cli.explain import data_directory, named_place, print_page, readable
 from skitter.errors import ConfigError, UrlError
+from skitter.wiring.look import Where
 
 
 def make(base: Path, *names: str) -> list[Path]:
@@ -35,6 +36,18 @@ def test_where_nothing_was_crawled_that_is_said(tmp_path: Path) -> None:
         data_directory(tmp_path / "x", tmp_path)
 
 
+def test_a_store_is_meant_where_one_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    [only] = make(tmp_path, "a")
+    monkeypatch.chdir(tmp_path)
+    store = "redis://:secret@store.test"
+    assert named_place(None, store, "job") == Where(store=store, job="job")
+    assert "secret" not in str(named_place(None, store))
+    with pytest.raises(ConfigError, match="--data and --store: wanted one of them"):
+        named_place(only, store)
+
+
 def test_facts_are_aligned_and_nested_ones_keep_their_path() -> None:
     found: dict[str, object] = {
         "url": "https://a.example/",
@@ -57,11 +70,11 @@ def test_facts_are_aligned_and_nested_ones_keep_their_path() -> None:
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[tuple[Path, str]]:
-    calls: list[tuple[Path, str]] = []
+def asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[tuple[Where, str]]:
+    calls: list[tuple[Where, str]] = []
 
-    async def explain_page(data: Path, url: str) -> dict[str, object]:
-        calls.append((data, url))
+    async def explain_page(where: Where, url: str) -> dict[str, object]:
+        calls.append((where, url))
         return {"url": url, "state": "done"}
 
     monkeypatch.setattr(explain, "explain_page", explain_page)
@@ -70,17 +83,19 @@ def asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[tuple[Path, s
 
 
 def test_a_page_is_looked_up_by_its_whole_url(
-    asked: list[tuple[Path, str]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    asked: list[tuple[Where, str]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     [only] = make(tmp_path, "a")
-    print_page("Example.com/x#top", None, as_json=True)
+    where = named_place(None, None)
+    print_page("Example.com/x#top", where, as_json=True)
     assert json.loads(capsys.readouterr().out) == {"url": "https://example.com/x", "state": "done"}
-    print_page("example.com", only, as_json=False)
+    print_page("example.com", named_place(only, None), as_json=False)
     assert "state  done" in capsys.readouterr().out
-    assert asked == [(only, "https://example.com/x"), (only, "https://example.com/")]
+    here = Where(only)
+    assert asked == [(here, "https://example.com/x"), (here, "https://example.com/")]
 
 
-def test_a_bad_url_is_refused_before_the_store_is_touched(asked: list[tuple[Path, str]]) -> None:
+def test_a_bad_url_is_refused_before_the_store_is_touched(asked: list[tuple[Where, str]]) -> None:
     with pytest.raises(UrlError):
-        print_page("nonsense", None, as_json=False)
+        print_page("nonsense", Where(), as_json=False)
     assert asked == []

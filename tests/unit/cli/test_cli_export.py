@@ -21,6 +21,7 @@ from skitter.pipeline.archive.model import Capture
 from skitter.pipeline.archive.writer import Archive
 from skitter.pipeline.record import PageRecord
 from skitter.types import Role
+from skitter.wiring.look import Where
 
 Capsys = pytest.CaptureFixture[str]
 HEAD = b"HTTP/1.1 200 OK\r\n\r\n"
@@ -42,6 +43,7 @@ def wanted(**fields: Any) -> Export:
         "job": None,
         "out": None,
         "data": None,
+        "store": None,
         "warc": None,
         "seeds": None,
         "json": False,
@@ -115,6 +117,8 @@ def test_a_file_that_exists_is_replaced_only_by_force(
         ({"out": Path("missing/pages.csv")}, "missing is not a directory"),
         ({"out": Path("pages.csv"), "json": True}, "--json is for seeds"),
         ({"data": Path("state"), "warc": Path("warc")}, "wanted one of them"),
+        ({"store": "redis://store.test", "warc": Path("warc")}, "--store and --warc: wanted one"),
+        ({"store": "redis://store.test", "data": Path("state")}, "--data and --store: wanted one"),
         ({"warc": Path("warc"), "seeds": 3}, "--seeds and --warc"),
         ({"warc": Path("nowhere")}, "nowhere: no such directory"),
         ({"job": "nobody"}, "nobody"),
@@ -139,7 +143,7 @@ def test_a_job_is_found_by_its_id_and_another_one_is_not_taken_for_it(
     run_export(wanted(job="job"))
     run_export(wanted())
     assert len(capsys.readouterr().out.splitlines()) == 8
-    with pytest.raises(DataDirError, match="holds the job 'job', not 'other'"):
+    with pytest.raises(DataDirError, match="jobs there: job; name one of them"):
         run_export(wanted(job="other", data=tmp_path / ".skitter" / "job"))
 
 
@@ -175,7 +179,7 @@ def test_an_answer_that_breaks_off_leaves_no_file(
 ) -> None:
     seeds = 3 if out == "seeds.txt" else None
 
-    async def broken(_: Path, __: Question) -> AsyncIterator[bytes]:
+    async def broken(_: Where, __: Question) -> AsyncIterator[bytes]:
         yield b'{"kind": "page", "url": "http://a.test/"}\n' if seeds else RECORD.encode()
         raise DataDirError("the crawl ended while it was read; ask again")
 
@@ -198,7 +202,7 @@ async def test_a_running_crawl_is_asked(tmp_path: Path) -> None:
     out = tmp_path / "pages.csv"
     await asyncio.to_thread(run_export, wanted(data=tmp_path, job="mine", out=out))
     await server.close()
-    assert asked == [{"outputs": True}, {"records": True, "job": "mine"}]
+    assert asked == [{"outputs": True, "job": "mine"}, {"records": True, "job": "mine"}]
     assert out.read_text().startswith("job,url")
 
 

@@ -15,7 +15,9 @@ from skitter import __version__
 from skitter.cli import crawl_flags
 from skitter.cli.crawl import crawl
 from skitter.cli.main import app, run
+from skitter.cli.node import node
 from skitter.cli.report import describe, exit_code, most_telling
+from skitter.cli.up import up
 from skitter.config import Settings
 from skitter.errors import (
     ConfigError,
@@ -74,11 +76,20 @@ def test_no_command_shows_the_help() -> None:
     assert "Usage: skitter" in result.stdout
 
 
-def test_every_setting_is_a_flag_of_crawl_and_every_flag_has_its_help() -> None:
-    shown = CliRunner().invoke(app, ["crawl", "--help"], env={"COLUMNS": "200"}).stdout
+OF_A_CLUSTER = {"control", "token", "name", "idle_exit", "host", "port"}
+"""Settings of machines that serve crawls others have begun."""
+
+
+def test_every_setting_is_a_flag_and_every_flag_has_its_help() -> None:
+    wide = {"COLUMNS": "200"}
+    commands = {"crawl": crawl, "node": node, "up": up}
+    shown = {name: CliRunner().invoke(app, [name, "--help"], env=wide).stdout for name in commands}
     for name in Settings.model_fields:
-        assert f"--{name.replace('_', '-')} " in shown
-        assert name in get_type_hints(crawl)
+        flagged = {key for key, command in commands.items() if name in get_type_hints(command)}
+        assert flagged, name
+        assert ("crawl" in flagged) is (name not in OF_A_CLUSTER), name
+        for key in flagged:
+            assert f"--{name.replace('_', '-')} " in shown[key]
 
 
 @pytest.mark.parametrize(

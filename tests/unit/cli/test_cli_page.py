@@ -11,11 +11,12 @@ from states import SITE, State
 
 from skitter.cli import explain
 from skitter.cli.main import run as run_command
+from skitter.crawl.recording import job_mark
 from skitter.errors import ConfigError, DataDirError
 from skitter.pipeline.archive.model import Capture
 from skitter.pipeline.archive.writer import Archive
 from skitter.types import Role
-from skitter.wiring.look import explain_page, read_archived
+from skitter.wiring.look import Where, explain_page, read_archived
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Encoding: gzip\r\n\r\n"
 BODY = "<title>é</title>".encode()
@@ -49,7 +50,8 @@ def data(tmp_path: Path) -> Path:
             await state.add("/unkept", status=200)
             await state.add("/refused", outcome="refused", error="robots.txt forbids it")
             await state.add("/map.xml", role=Role.SITEMAP, status=200, n_links=7)
-            await state.frontier.ack([], marks={archive.mark_name: mark})
+            name = job_mark(state.number, archive.mark_name)
+            await state.frontier.ack([], marks={name: mark})
 
     asyncio.run(make())
     return tmp_path / "state"
@@ -107,7 +109,7 @@ def test_the_place_in_the_archive_is_shown(data: Path, tmp_path: Path, capfdbina
 
 def test_an_archive_whose_original_is_gone_is_named(data: Path, tmp_path: Path) -> None:
     async def place(url: str) -> Mapping[str, Any]:
-        found = (await explain_page(data, url))["archive"]
+        found = (await explain_page(Where(data), url))["archive"]
         assert isinstance(found, Mapping)
         return found
 
@@ -125,4 +127,4 @@ def test_a_page_without_an_archive_needs_no_archive(tmp_path: Path) -> None:
 
     asyncio.run(make())
     with pytest.raises(ConfigError, match="was not archived"):
-        explain.print_archived(f"{SITE}/a", tmp_path / "state", headers=True, body=True)
+        explain.print_archived(f"{SITE}/a", Where(tmp_path / "state"), headers=True, body=True)

@@ -14,21 +14,26 @@ from typing import Any
 from skitter.clock import Clock
 from skitter.crawl.blackbox import BlackBox
 from skitter.crawl.commit import Committer
+from skitter.crawl.desk import Desk, Desks, FreedHosts
 from skitter.crawl.discover import LinkFinder
-from skitter.crawl.engine import Engine, EngineOptions
+from skitter.crawl.engine import Engine
 from skitter.crawl.equipment import Equipment
 from skitter.crawl.hops import Reservations
 from skitter.crawl.judge import Judge
 from skitter.crawl.keep import Keeper
+from skitter.crawl.linked import linked_mark
 from skitter.crawl.manners import Manners
 from skitter.crawl.outputs import Outputs
+from skitter.crawl.recording import Recording, job_mark
 from skitter.crawl.relevance import Relevance
+from skitter.crawl.rights import EverySlot, Holdings, Rights
 from skitter.crawl.seeding import Seeder
 from skitter.crawl.sitemaps import SitemapFinder
 from skitter.crawl.summary import Totals
 from skitter.crawl.traps.guard import TrapGuard, TrapLimits
 from skitter.crawl.trip import Visit
 from skitter.crawl.visit import Visitor
+from skitter.crawl.works import EngineOptions, Works
 from skitter.errors import FetchError, SinkError
 from skitter.fetch.base import Fetcher, Request, Response
 from skitter.frontier.embedded.frontier import EmbeddedFrontier
@@ -175,6 +180,8 @@ class CrawlRig:
         self.sink = MemorySink()
         self.archive: Archive | None = None
         """Set before ``open`` to keep every exchange."""
+        self.rights: Rights | None = None
+        """Set before ``open`` where leases may pass to others."""
         self.freed: list[Freed] = []
 
     async def open(self, fetcher: Fetcher | None = None, clock: Clock | None = None) -> None:
@@ -215,7 +222,7 @@ class CrawlRig:
             rng=rng,
             keeper=Keeper(job, at) if keeps else None,
         )
-        self.totals = Totals()
+        self.finder.linked.mark_name = linked_mark(self.number)
         self.equipment = Equipment(
             job=job,
             number=self.number,
@@ -238,16 +245,36 @@ class CrawlRig:
             guard=self.guard,
             relevance=self.relevance,
             keeps_raw=keeps,
+            rights=self.rights,
         )
         self.visitor = Visitor(self.equipment, self.freed.append)
-        self.outputs = Outputs(self.equipment, [self.sink], self.archive)
-        self.committer = Committer(self.equipment, self.outputs, self.totals)
+        self.recording = Recording()
+        self.recording.serve(self.number, [self.sink])
+        frontier.records = self.recording
+        mark = self.mark_of(self.archive) if self.archive is not None else ""
+        self.committer = Committer(self.equipment, Outputs(self.equipment, self.archive, mark))
         self.seeder = Seeder(self.equipment)
-        self.grants: list[Grant] = await frontier.own("member", range(1))
+        self.desks = Desks()
+        self.holdings: Holdings = EverySlot(frontier, "member")
+        await self.holdings.refresh()
+        self.earlier = await self.totals()
+        """What the runs before this one have counted."""
+
+    @property
+    def grants(self) -> Sequence[Grant]:
+        return self.holdings.grants
 
     async def close(self) -> None:
         self.blackbox.close()
         await self.frontier.close()
+
+    def mark_of(self, output: MemorySink | Archive) -> str:
+        """Return the name under which the store keeps how far an output is."""
+        return job_mark(self.number, output.mark_name)
+
+    async def totals(self) -> Totals:
+        """Return what is counted of the job in the store."""
+        return Totals.of(await self.frontier.tallies(self.number))
 
     def normal(self, url: str) -> NormalUrl:
         return self.normaliser.absolute(url)
@@ -295,20 +322,31 @@ class CrawlRig:
                 self.clock.advance(max(0, claim.next_ready_ms - self.clock.now_ms()) / 1000)
         raise AssertionError(f"not finished after {steps} steps")
 
-    def engine(self, **options: Any) -> Engine:
+    def engine(self, *, every_job: bool = False, **options: Any) -> Engine:
         """Return an engine over these pieces; it needs the machine's clock to make progress."""
         self.stats = CrawlStats()
-        self.totals.show(self.stats)
+        self.earlier.show(self.stats)
+        works = Works(
+            frontier=self.frontier,
+            reader=self.frontier,
+            clock=self.equipment.clock,
+            desks=self.desks,
+            holdings=self.holdings,
+            freed=FreedHosts(),
+            rights=self.rights,
+        )
+        self.visitor = Visitor(self.equipment, works.freed.add)
+        self.desks.open[self.number] = Desk(self.equipment, self.committer, self.visitor)
         chosen = EngineOptions(**{"concurrency": 4, **options})
-        engine = Engine(self.equipment, self.committer, stats=self.stats, options=chosen)
+        job = None if every_job else self.number
+        engine = Engine(works, job, stats=self.stats, options=chosen)
         engine.seeded()
-        self.visitor = Visitor(self.equipment, engine.free)
         return engine
 
     async def run(self, *entries: str, **options: Any) -> list[Record]:
         """Crawl with an engine until it ends; answers the records."""
         await self.offer(*(entries or self.job.entries))
-        await self.engine(**options).run(self.visitor, self.grants)
+        await self.engine(**options).run()
         return self.sink.records
 
     @property

@@ -9,15 +9,14 @@ import pytest
 from crawl_rig import HOME, SITE, CrawlRig, MemorySink, Web, by_url, make_job
 
 from skitter.crawl import commit
-from skitter.crawl.commit import BATCH, MAX_WAITING, Committer, scope_mark, totals_mark
-from skitter.crawl.outputs import Outputs
-from skitter.crawl.summary import Totals
+from skitter.crawl.commit import BATCH, MAX_WAITING, scope_mark
+from skitter.crawl.recording import job_mark
 from skitter.crawl.trip import Kept, Visit
 from skitter.errors import SinkError, StoreUnavailable
 from skitter.fetch.base import Raw
 from skitter.frontier.embedded.frontier import EmbeddedFrontier
 from skitter.frontier.model import Ack, Receipt, UrlState
-from skitter.pipeline.base import Batch
+from skitter.pipeline.base import SINK_MARKS, Batch
 
 PER_HOST = 500
 
@@ -28,11 +27,12 @@ class Journal:
     def __init__(self) -> None:
         self.events: list[str] = []
         self.acks: list[tuple[list[str], dict[str, bytes]]] = []
+        """The URLs of each, and the marks that are in the store when it is."""
         self.gate = asyncio.Event()
         """Acks become durable only while this is set."""
         self.gate.set()
-        self.during_ack: list[Coroutine[Any, Any, None]] = []
-        """What happens while an ack is under way."""
+        self.at_ack: list[Coroutine[Any, Any, None]] = []
+        """What happens when an ack begins."""
 
 
 class WatchedSink(MemorySink):
@@ -69,13 +69,18 @@ async def rig(
     real = EmbeddedFrontier.ack
 
     async def ack(
-        self: EmbeddedFrontier, acks: Sequence[Ack], *, marks: Mapping[str, bytes] | None = None
+        self: EmbeddedFrontier,
+        acks: Sequence[Ack],
+        *,
+        marks: Mapping[str, bytes] | None = None,
+        news: Mapping[str, bytes] | None = None,
     ) -> Receipt:
-        receipt = await real(self, acks, marks=marks)
+        while journal.at_ack:
+            await journal.at_ack.pop()
+        receipt = await real(self, acks, marks=marks, news=news)
         journal.events.append(f"ack {len(acks)}")
-        journal.acks.append(([one.lease.url for one in acks], dict(marks or {})))
-        while journal.during_ack:
-            await journal.during_ack.pop()
+        kept = {**(marks or {}), **await self.marks(job_mark(made.number, SINK_MARKS))}
+        journal.acks.append(([one.lease.url for one in acks], kept))
         await journal.gate.wait()
         return receipt
 
@@ -100,9 +105,8 @@ async def test_records_are_written_before_their_ack_and_marked_in_it(
     assert journal.events == ["write 3", "ack 3"]
     [(urls, marks)] = journal.acks
     assert urls == [f"{SITE}/{n}" for n in range(3)]
-    assert marks[rig.sink.mark_name] == b"3"
-    assert Totals.decode(marks[totals_mark(rig.number)]).pages == 3
-    assert await rig.frontier.mark(rig.sink.mark_name) == b"3"
+    assert marks[rig.mark_of(rig.sink)] == b"3"
+    assert (await rig.totals()).pages == 3
 
 
 async def test_the_ack_queues_the_links_and_keeps_the_record_of_each_page(rig: CrawlRig) -> None:
@@ -136,7 +140,7 @@ async def test_the_next_records_are_written_while_an_ack_is_synced_and_acks_keep
     await rig.committer.settle()
     running.cancel()
     assert journal.events == ["write 1", "ack 1", "write 1", "ack 1"]
-    assert [marks[rig.sink.mark_name] for _, marks in journal.acks] == [b"1", b"2"]
+    assert [marks[rig.mark_of(rig.sink)] for _, marks in journal.acks] == [b"1", b"2"]
     assert rig.committer.unsafe == 0
 
 
@@ -218,9 +222,9 @@ async def test_a_sink_that_cannot_be_written_stops_the_ack(rig: CrawlRig, journa
     with pytest.raises(SinkError):
         await rig.commit(*await visits(rig, 0, 2))
     assert "ack 2" not in journal.events
-    assert await rig.frontier.mark(rig.sink.mark_name) is None
+    assert await rig.frontier.mark(rig.mark_of(rig.sink)) is None
     assert (await rig.counts()).done == 0
-    assert rig.totals.pages == 0
+    assert (await rig.totals()).pages == 0
 
 
 async def test_an_ack_that_fails_is_told_and_changes_nothing(
@@ -245,12 +249,13 @@ async def test_a_visit_whose_lease_ended_leaves_no_record_and_its_links_are_foun
     rig.clock.advance(121)
     await rig.commit(lost)
     assert rig.sink.records == []
-    assert journal.acks == [([], {})]
+    assert journal.acks == [([f"{SITE}/0"], {})]
+    assert (await rig.totals()).pages == 0
     assert (await rig.look(f"{SITE}/from-0")).state is UrlState.UNKNOWN
     found = by_url(await rig.crawl(f"{SITE}/0"))
     assert found[f"{SITE}/0"]["outcome"] == "ok"
     assert (await rig.look(f"{SITE}/from-0")).state is not UrlState.UNKNOWN
-    assert rig.totals.pages == len(found)
+    assert (await rig.totals()).pages == len(found)
 
 
 async def test_links_held_back_for_a_hop_are_not_lost_with_the_hops_lease(tmp_path: Path) -> None:
@@ -278,11 +283,11 @@ async def test_a_mark_never_covers_a_record_whose_ack_was_cut_off(
     """Stopping at once cancels the writer anywhere; what waits is flushed after that."""
     one, two, three = await visits(rig, 0, 3)
     journal.gate.clear()
-    journal.during_ack.append(rig.committer.add(two))
+    journal.at_ack.append(rig.committer.add(two))
     running = asyncio.create_task(rig.committer.run())
     await rig.committer.add(one)
     rig.committer.hurry()
-    await _until(lambda: journal.events == ["write 1", "ack 1", "write 1"])
+    await _until(lambda: journal.events[:3] == ["write 1", "ack 1", "write 1"])
     # The writer is cancelled in the moment in which the first ack has become durable.
     journal.gate.set()
     await asyncio.sleep(0)
@@ -291,7 +296,7 @@ async def test_a_mark_never_covers_a_record_whose_ack_was_cut_off(
     await rig.committer.add(three)
     await asyncio.gather(rig.committer.flush(), return_exceptions=True)
     acked = {url for urls, _ in journal.acks for url in urls}
-    safe = int(await rig.frontier.mark(rig.sink.mark_name) or 0)
+    safe = int(await rig.frontier.mark(rig.mark_of(rig.sink)) or 0)
     covered = {record["url"] for record in rig.sink.records[:safe]}
     assert covered <= acked, "the next run fetches them again and writes them twice"
 
@@ -350,12 +355,10 @@ async def test_every_sink_gets_the_records_and_has_a_mark_of_its_own(rig: CrawlR
         mark_name = "sink:second"
 
     second = Second()
-    committer = Committer(rig.equipment, Outputs(rig.equipment, [rig.sink, second]), rig.totals)
-    for visit in await visits(rig, 0, 2):
-        await committer.add(visit)
-    await committer.flush()
+    rig.recording.serve(rig.number, [rig.sink, second])
+    await rig.commit(*await visits(rig, 0, 2))
     assert second.lines == rig.sink.lines
-    assert await rig.frontier.mark("sink:second") == b"2"
+    assert await rig.frontier.mark(rig.mark_of(second)) == b"2"
 
 
 async def _until(true: Callable[[], bool]) -> None:

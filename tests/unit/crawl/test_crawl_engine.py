@@ -8,8 +8,6 @@ import pytest
 from crawl_rig import HOME, SITE, CrawlRig, HeldFetcher, MemorySink, Web, by_url, make_job
 
 from skitter.clock import SystemClock
-from skitter.crawl.commit import Committer, totals_mark
-from skitter.crawl.summary import Totals
 from skitter.errors import SinkError, StoreUnavailable
 from skitter.fetch.base import Request, Response
 from skitter.frontier.model import UrlState
@@ -63,7 +61,7 @@ class CountingFetcher:
 async def test_a_run_ends_when_every_page_is_safe(rig: CrawlRig) -> None:
     engine = rig.engine()
     await rig.offer(HOME)
-    await engine.run(rig.visitor, rig.grants)
+    await engine.run()
     assert engine.stopped_by == "finished"
     assert len(by_url(rig.sink.records)) == PAGES
     assert sorted(rig.asked) == sorted(set(rig.asked))
@@ -74,7 +72,7 @@ async def test_a_run_ends_when_every_page_is_safe(rig: CrawlRig) -> None:
 
 async def test_a_run_with_nothing_to_do_ends_at_once(rig: CrawlRig) -> None:
     engine = rig.engine()
-    await engine.run(rig.visitor, rig.grants)
+    await engine.run()
     assert engine.stopped_by == "finished"
     assert rig.sink.records == []
 
@@ -107,7 +105,7 @@ async def test_the_limit_of_pages_is_exact_and_the_rest_stays_queued(
 ) -> None:
     await rig.offer(HOME)
     engine = rig.engine(pages=limit)
-    await engine.run(rig.visitor, rig.grants)
+    await engine.run()
     assert engine.stopped_by == "pages limit"
     assert len(rig.sink.records) == limit
     assert len(rig.asked) == limit
@@ -124,7 +122,7 @@ async def test_a_limit_of_time_ends_the_run_and_leaves_the_rest_queued(
     held.hold(f"{SITE}/3")
     await rig.offer(HOME)
     engine = rig.engine(time_s=0.1, drain_s=0.05)
-    await asyncio.wait_for(engine.run(rig.visitor, rig.grants), 30)
+    await asyncio.wait_for(engine.run(), 30)
     assert engine.stopped_by == "time limit"
     assert (await rig.counts()).pending > 0
     await rig.close()
@@ -135,22 +133,20 @@ async def test_a_limit_of_bytes_counts_the_whole_job(tmp_path: Path, web: Web) -
     for run in (1, 2):
         rig = CrawlRig(tmp_path, web, make_job())
         await rig.open(clock=SystemClock())
-        rig.totals = Totals.decode(await rig.frontier.mark(totals_mark(rig.number)))
-        rig.committer = Committer(rig.equipment, rig.outputs, rig.totals)
         await rig.offer(HOME)
         engine = rig.engine(bytes=20 * size * run)
-        await engine.run(rig.visitor, rig.grants)
+        await engine.run()
         await rig.close()
         assert engine.stopped_by == "bytes limit"
-        assert rig.totals.body_bytes >= 20 * size * run
+        assert (await rig.totals()).body_bytes >= 20 * size * run
         assert 0 < len(rig.sink.records) < PAGES
 
 
 async def test_a_run_that_has_reached_its_bytes_before_asks_for_nothing(rig: CrawlRig) -> None:
     await rig.offer(HOME)
-    rig.totals.body_bytes = 1000
+    rig.earlier.body_bytes = 1000
     engine = rig.engine(bytes=1000)
-    await engine.run(rig.visitor, rig.grants)
+    await engine.run()
     assert (engine.stopped_by, rig.asked) == ("bytes limit", [])
 
 
@@ -173,7 +169,7 @@ async def test_a_limit_of_pages_is_exact_beside_sitemaps(tmp_path: Path, web: We
     await rig.open(clock=SystemClock())
     await rig.offer(HOME)
     engine = rig.engine(pages=5)
-    await engine.run(rig.visitor, rig.grants)
+    await engine.run()
     await rig.close()
     assert (engine.stopped_by, len(rig.sink.records)) == ("pages limit", 5)
 
@@ -187,7 +183,7 @@ async def test_a_stopped_run_finishes_what_is_in_flight_and_makes_it_safe(
     held.hold(HOME)
     await rig.offer(HOME)
     engine = rig.engine()
-    running = asyncio.create_task(engine.run(rig.visitor, rig.grants))
+    running = asyncio.create_task(engine.run())
     await held.asked(HOME)
     engine.stop("interrupted")
     held.let_go(HOME)
@@ -207,7 +203,7 @@ async def test_a_request_that_outlasts_the_drain_is_left_for_the_next_run(
     held.hold(HOME)
     await rig.offer(HOME)
     engine = rig.engine(drain_s=0.05)
-    running = asyncio.create_task(engine.run(rig.visitor, rig.grants))
+    running = asyncio.create_task(engine.run())
     await held.asked(HOME)
     engine.stop("interrupted")
     await running
@@ -223,7 +219,7 @@ async def test_the_reason_of_the_first_stop_stays(rig: CrawlRig) -> None:
     engine = rig.engine()
     engine.stop("interrupted")
     engine.stop("pages limit")
-    await engine.run(rig.visitor, rig.grants)
+    await engine.run()
     assert engine.stopped_by == "interrupted"
     assert rig.asked_all == []
 
@@ -237,7 +233,7 @@ async def test_a_run_whose_hosts_rest_for_longer_than_its_patience_ends_and_says
     await rig.open(clock=clock)
     await rig.offer(HOME)
     engine = rig.engine(patience_s=60)
-    await engine.run(rig.visitor, rig.grants)
+    await engine.run()
     assert engine.stopped_by == "waiting"
     until = rig.stats.waiting_until_ms
     assert until is not None
@@ -249,7 +245,7 @@ async def test_a_run_whose_hosts_rest_for_longer_than_its_patience_ends_and_says
 async def test_a_run_waits_while_seeds_are_still_to_come(rig: CrawlRig) -> None:
     engine = rig.engine()
     engine.seeding = True
-    running = asyncio.create_task(engine.run(rig.visitor, rig.grants))
+    running = asyncio.create_task(engine.run())
     for _ in range(20):
         await asyncio.sleep(0)
     assert not running.done()
@@ -289,7 +285,7 @@ async def test_a_run_that_breaks_while_records_are_written_leaves_nothing_runnin
     async def broken(*_: object, **__: object) -> list[int]:
         raise StoreUnavailable("the frontier's disk cannot be read")
 
-    running = asyncio.create_task(engine.run(rig.visitor, rig.grants))
+    running = asyncio.create_task(engine.run())
     await writing.wait()
     monkeypatch.setattr(rig.frontier, "claim", broken)
     engine.offered()
@@ -312,7 +308,7 @@ async def test_a_cancelled_run_leaves_a_state_from_which_the_next_one_completes(
     held.hold(f"{SITE}/20")
     await rig.offer(HOME)
     engine = rig.engine(concurrency=4)
-    running = asyncio.create_task(engine.run(rig.visitor, rig.grants))
+    running = asyncio.create_task(engine.run())
     await held.asked(f"{SITE}/20")
     engine.stop("interrupted")
     running.cancel()
@@ -321,7 +317,7 @@ async def test_a_cancelled_run_leaves_a_state_from_which_the_next_one_completes(
     again = CrawlRig(tmp_path, web, make_job(polite={"per_host": 4}))
     again.sink = rig.sink
     await again.open(clock=SystemClock())
-    await again.sink.open(await again.frontier.mark(again.sink.mark_name))
+    await again.sink.open(await again.frontier.mark(again.mark_of(again.sink)))
     await again.run()
     await again.close()
     assert len(by_url(again.sink.records)) == PAGES

@@ -50,6 +50,19 @@ def test_a_link_on_its_way_into_the_queue_is_no_target_until_it_has_arrived() ->
     assert held.reserve(Fingerprint(1))
 
 
+def test_links_arrive_in_the_order_in_which_they_were_passed_on() -> None:
+    held = Reservations()
+    held.pass_on([link(1), link(2)])
+    held.pass_on([])
+    held.pass_on([link(2), link(3)])
+    held.arrived(2)
+    assert held.reserve(Fingerprint(1))
+    assert not held.reserve(Fingerprint(2))
+    held.arrived()
+    assert held.reserve(Fingerprint(2))
+    assert held.reserve(Fingerprint(3))
+
+
 def test_a_link_that_is_held_back_is_not_on_its_way() -> None:
     held = Reservations()
     held.reserve(Fingerprint(1))
@@ -64,7 +77,7 @@ STEPS = st.lists(
         st.tuples(st.just("reserve"), FPS),
         st.tuples(st.just("release"), FPS),
         st.tuples(st.just("pass"), st.lists(FPS, max_size=4)),
-        st.tuples(st.just("arrived"), st.just(0)),
+        st.tuples(st.just("arrived"), st.integers(0, 3)),
     ),
     max_size=20,
 )
@@ -76,7 +89,7 @@ class Model:
     def __init__(self) -> None:
         self.reserved: set[int] = set()
         self.waits: set[int] = set()
-        self.leaving: set[int] = set()
+        self.leaving: list[set[int]] = []
 
     def step(self, real: Reservations, verb: str, what: int | list[int]) -> set[int]:
         """Do one step on both; answers what came out of it."""
@@ -84,13 +97,13 @@ class Model:
             passed = {found.fp for found in real.pass_on([link(fp) for fp in what])}
             assert passed == set(what) - self.reserved
             self.waits |= set(what) & self.reserved
-            self.leaving |= passed
+            self.leaving.append(set(passed))
             return set(passed)
         if verb == "arrived":
-            real.arrived()
-            self.leaving.clear()
+            real.arrived(min(what, len(self.leaving)))
+            del self.leaving[:what]
         elif verb == "reserve":
-            free = what not in self.reserved | self.leaving
+            free = what not in self.reserved.union(*self.leaving)
             assert real.reserve(Fingerprint(what)) == free
             self.reserved |= {what} if free else set()
         else:

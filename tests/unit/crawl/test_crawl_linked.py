@@ -15,6 +15,7 @@ from skitter.crawl.linked import (
     LinkedTable,
     host_ranking,
     linked_mark,
+    merged,
     read_table,
 )
 from skitter.types import Fingerprint, JobNumber
@@ -26,6 +27,7 @@ FAR = "http://far.test"
 def counted(*links: tuple[str, int], into: Linked | None = None) -> Linked:
     """Count links to pages given as site and fingerprint, each as a page of its own."""
     made = into or Linked()
+    made.mark_name = linked_mark(JOB)
     for origin, fp in links:
         made.count([made.key(f"{origin}/x", Fingerprint(fp))])
     return made
@@ -51,7 +53,7 @@ def test_a_target_without_a_page_of_its_own_counts_for_its_host_alone() -> None:
 
 def test_what_is_stored_is_gone_on_from() -> None:
     first = counted((SITE, 1), (SITE, 1), (FAR, 2))
-    stored = first.take_mark(JOB, 0.0, force=True)[linked_mark(JOB)]
+    stored = first.take_mark(0.0, force=True)[linked_mark(JOB)]
     again = Linked()
     again.restore(stored)
     assert again.table() == first.table()
@@ -64,15 +66,15 @@ def test_nothing_stored_means_nothing_counted() -> None:
     made = Linked()
     made.restore(None)
     assert made.table() == read_table(None) == LinkedTable()
-    assert made.take_mark(JOB, 0.0, force=True) == {}
+    assert made.take_mark(0.0, force=True) == {}
 
 
 def test_the_table_is_stored_now_and_then() -> None:
     made = counted((SITE, 1))
-    assert made.take_mark(JOB, 100.0) == {}
-    assert made.take_mark(JOB, 100.0 + STORE_EVERY_S - 1) == {}
-    assert list(made.take_mark(JOB, 100.0 + STORE_EVERY_S)) == [linked_mark(JOB)]
-    assert made.take_mark(JOB, 101.0 + STORE_EVERY_S) == {}
+    assert made.take_mark(100.0) == {}
+    assert made.take_mark(100.0 + STORE_EVERY_S - 1) == {}
+    assert list(made.take_mark(100.0 + STORE_EVERY_S)) == [linked_mark(JOB)]
+    assert made.take_mark(101.0 + STORE_EVERY_S) == {}
 
 
 def test_the_most_linked_stay_when_the_table_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -101,7 +103,7 @@ def test_a_page_of_a_host_that_was_not_stored_counts_for_it_again(
 ) -> None:
     monkeypatch.setattr(module, "KEPT", 1)
     hosts = [(FAR, fp) for fp in range(10, 20)]
-    stored = counted((SITE, 1), (SITE, 1), *hosts).take_mark(JOB, 0.0, force=True)
+    stored = counted((SITE, 1), (SITE, 1), *hosts).take_mark(0.0, force=True)
     again = Linked()
     again.restore(stored[linked_mark(JOB)])
     monkeypatch.undo()
@@ -118,12 +120,58 @@ def test_sites_beyond_a_bound_are_not_counted(monkeypatch: pytest.MonkeyPatch) -
 @given(st.lists(st.tuples(st.sampled_from([SITE, FAR]), st.integers(1, 5)), max_size=40))
 def test_counts_add_up_over_restarts(links: list[tuple[str, int]]) -> None:
     whole, half = counted(*links), counted(*links[: len(links) // 2])
-    mark = half.take_mark(JOB, 0.0, force=True).get(linked_mark(JOB))
+    mark = half.take_mark(0.0, force=True).get(linked_mark(JOB))
     again = Linked()
     again.restore(mark)
     counted(*links[len(links) // 2 :], into=again)
     assert sorted(pages(again.table())) == sorted(pages(whole.table()))
     assert again.table().hosts == whole.table().hosts
+
+
+# Several members
+
+
+def test_tables_of_several_members_are_read_as_one() -> None:
+    one = counted((SITE, 1), (SITE, 1), (FAR, 2)).table()
+    two = counted((SITE, 1), (FAR, 2), (FAR, 2), (FAR, 3)).table()
+    both = merged([one, two])
+    assert sorted(pages(both)) == sorted([(SITE, 1, 3), (FAR, 2, 3), (FAR, 3, 1)])
+    assert both.hosts == {SITE: 3, FAR: 4}
+    assert [links for *_, links in pages(both)] == [3, 3, 1]
+    assert list(both.hosts) == [FAR, SITE]
+
+
+def test_the_same_fingerprint_on_two_sites_is_two_pages() -> None:
+    both = merged([counted((SITE, 1)).table(), counted((FAR, 1)).table()])
+    assert sorted(pages(both)) == sorted([(SITE, 1, 1), (FAR, 1, 1)])
+
+
+def test_merging_keeps_no_more_than_is_ever_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    tables = [counted(*[(f"http://{n}.test", n)] * n).table() for n in range(1, 8)]
+    monkeypatch.setattr(module, "KEPT", 3)
+    assert [links for *_, links in pages(merged(tables))] == [7, 6, 5]
+    assert len(merged(tables).hosts) == 3
+
+
+def test_nothing_merged_is_an_empty_table() -> None:
+    assert merged([]) == LinkedTable()
+    table = counted((SITE, 1)).table()
+    assert merged([table, LinkedTable()]) == table
+
+
+@given(st.lists(st.tuples(st.sampled_from([SITE, FAR]), st.integers(1, 5)), max_size=40))
+def test_it_does_not_matter_which_member_counted_a_link(links: list[tuple[str, int]]) -> None:
+    whole = counted(*links).table()
+    parts = merged(counted(*links[at::3]).table() for at in range(3))
+    assert sorted(pages(parts)) == sorted(pages(whole))
+    assert parts.hosts == whole.hosts
+
+
+def test_each_member_stores_a_table_of_its_own() -> None:
+    names = {linked_mark(JOB), linked_mark(JOB, "a"), linked_mark(JOB, "b")}
+    assert len(names) == 3
+    assert all(name.startswith(linked_mark(JOB)) for name in names)
+    assert not linked_mark(JobNumber(11), "a").startswith(linked_mark(JOB))
 
 
 # In a crawl

@@ -11,8 +11,7 @@ import pytest
 from crawl_rig import HOME, SITE, CrawlRig, MemorySink, Web, by_url, make_job
 from msgspec.structs import replace
 
-from skitter.crawl.commit import Committer
-from skitter.crawl.outputs import RECORD_FIELD, Outputs
+from skitter.crawl.outputs import RECORD_FIELD
 from skitter.errors import SinkError
 from skitter.fetch.base import Raw
 from skitter.pipeline.archive.model import Capture, Location
@@ -99,7 +98,7 @@ async def test_each_record_names_the_place_of_its_response(
         assert capture.url == record["final_url"]
         told = json.loads(capture.fields[RECORD_FIELD])
         assert (told["url"], told["warc_offset"]) == (record["url"], None)
-    assert await rig.frontier.mark(archive.mark_name) == str(len(archive.captures)).encode()
+    assert await rig.frontier.mark(rig.mark_of(archive)) == str(len(archive.captures)).encode()
     assert archive.synced == len(archive.captures)
 
 
@@ -206,7 +205,7 @@ async def archived(tmp_path: Path, web: Web, *urls: str, batches: bool = False) 
     kept = Archive(tmp_path / "warc", job="job", durable=False)
     rig.archive = kept
     await rig.open()
-    await kept.open(await rig.frontier.mark(kept.mark_name))
+    await kept.open(await rig.frontier.mark(rig.mark_of(kept)))
     await rig.offer(*urls)
     visits = [await rig.visitor.visit(lease) for lease in await rig.claim(9)]
     for some in [[visit] for visit in visits] if batches else [visits]:
@@ -272,18 +271,16 @@ async def test_whatever_cannot_be_written_nothing_is_acked_and_nothing_goes_on_b
     first, second = MemorySink(), SlowSink()
     first.broken, second.broken = broken == "first", broken == "second"
     archive.broken = broken
-    outputs = Outputs(rig.equipment, [first, second], archive)
-    committer = Committer(rig.equipment, outputs, rig.totals)
-    await committer.add(await rig.visit(HOME))
+    rig.recording.serve(rig.number, [first, second])
     with pytest.raises(SinkError):
-        await committer.flush()
+        await rig.commit(await rig.visit(HOME))
     assert asyncio.all_tasks() == {asyncio.current_task()}
     counts = await rig.counts()
     assert (counts.done, counts.leased) == (0, 1)
-    for name in (first.mark_name, second.mark_name, archive.mark_name):
-        assert await rig.frontier.mark(name) is None
-    # The others are not cut off in the middle of a record.
-    assert len(second.lines) == (0 if broken in ("second", "write") else 1)
+    for output in (first, second, archive):
+        assert await rig.frontier.mark(rig.mark_of(output)) is None
+    # The others are not cut off in the middle of a record, and no record names a lost capture.
+    assert len(second.lines) == (1 if broken == "first" else 0)
 
 
 async def test_a_failed_flush_stays_failed(rig: CrawlRig, archive: MemoryArchive) -> None:

@@ -556,6 +556,6 @@ async def test_totals_tell_sitemaps_read_from_those_broken_and_from_guesses(
         await visit(rig, f"{SITE}/gone.xml"),
         await visit(rig, f"{SITE}/guess.xml", referrer=""),
     )
-    totals = rig.totals
+    totals = await rig.totals()
     assert (totals.sitemaps, totals.sitemap_urls, totals.sitemap_faults) == (1, 2, 1)
     assert (totals.pages, totals.failed, totals.errors) == (0, 0, {})

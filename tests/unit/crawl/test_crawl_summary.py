@@ -1,15 +1,16 @@
 """Totals over all runs of a job."""
 
-import msgspec
+from collections import Counter
+
 from crawl_rig import fake_lease
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skitter.crawl.summary import Totals
+from skitter.crawl.summary import Totals, tally_of
 from skitter.crawl.trip import Visit
-from skitter.frontier.model import Result
+from skitter.frontier.model import Result, Tally
 from skitter.observability.stats import CrawlStats
-from skitter.pipeline.record import PageRecord
+from skitter.pipeline.record import TRAP_CLASS, PageRecord
 from skitter.types import Outcome, Role
 
 
@@ -30,11 +31,21 @@ def record(
     )
 
 
+def tallied(*tallies: Tally) -> Totals:
+    """Read totals as a store that has added up tallies keeps them."""
+    kept: Counter[str] = Counter()
+    for tally in tallies:
+        for name, n in tally:
+            kept[name] += n
+    return Totals.of(kept)
+
+
 def counted(*records: PageRecord, reason: str = "") -> Totals:
-    totals = Totals()
-    for one in records:
-        totals.count(one, reason)
-    return totals
+    return tallied(*(tally_of(page_visit(one, reason)) for one in records))
+
+
+def page_visit(one: PageRecord | None, reason: str) -> Visit:
+    return Visit(lease=fake_lease(), result=Result.DONE, reason=reason, record=one)
 
 
 def test_each_outcome_counts_in_one_column() -> None:
@@ -52,9 +63,11 @@ def test_a_page_with_known_content_is_both_fine_and_a_duplicate() -> None:
 
 
 def test_sizes_statuses_and_reasons_add_up() -> None:
-    totals = counted(record("http_error", status=404, size=10), reason="status 404")
-    totals.count(record("http_error", status=404, size=5), "status 404")
-    totals.count(record("ok", status=200), "")
+    totals = tallied(
+        tally_of(page_visit(record("http_error", status=404, size=10), "status 404")),
+        tally_of(page_visit(record("http_error", status=404, size=5), "status 404")),
+        tally_of(page_visit(record("ok", status=200), "")),
+    )
     assert totals.body_bytes == 15
     assert totals.status_codes == {404: 2, 200: 1}
     assert totals.errors == {"status 404": 2}
@@ -62,13 +75,12 @@ def test_sizes_statuses_and_reasons_add_up() -> None:
 
 def test_two_totals_share_nothing() -> None:
     one, two = Totals(), Totals()
-    one.count(record("ok", status=200), "why")
+    one.status_codes[200] = one.errors["why"] = 1
     assert (two.status_codes, two.errors) == ({}, {})
 
 
 def test_nothing_kept_means_zeros() -> None:
-    assert Totals.decode(None) == Totals()
-    assert Totals.decode(b"") == Totals()
+    assert Totals.of({}) == Totals()
 
 
 OUTCOMES = st.sampled_from(sorted(Outcome))
@@ -78,11 +90,13 @@ RECORDS = st.lists(
 
 
 @given(RECORDS, st.text(max_size=20))
-def test_what_is_kept_reads_back_and_every_page_is_in_one_column(
+def test_every_page_is_in_one_column_and_everything_of_it_is_found_again(
     rows: list[tuple[Outcome, int | None, int | None]], reason: str
 ) -> None:
     totals = counted(*(record(o, status=s, size=n) for o, s, n in rows), reason=reason)
-    assert Totals.decode(totals.encode()) == totals
+    assert totals.status_codes == Counter(status for _, status, _ in rows if status is not None)
+    assert totals.errors == ({reason: len(rows)} if reason and rows else {})
+    assert totals.body_bytes == sum(size or 0 for _, _, size in rows)
     own = sum(outcome is Outcome.DUPLICATE for outcome, _, _ in rows)
     assert totals.ok + totals.failed + totals.refused + own == totals.pages == len(rows)
 
@@ -97,11 +111,16 @@ def test_the_counts_a_person_watches_are_the_totals() -> None:
 
 def taken(*records: tuple[PageRecord | None, Role, str]) -> Totals:
     """Count visits given as record, role and referrer."""
-    totals = Totals()
-    for one, role, referrer in records:
-        lease = fake_lease(role=role, referrer=referrer)
-        totals.take(Visit(lease=lease, result=Result.DONE, reason="why", record=one))
-    return totals
+    visits = [
+        Visit(
+            lease=fake_lease(role=role, referrer=referrer),
+            result=Result.DONE,
+            reason="why",
+            record=one,
+        )
+        for one, role, referrer in records
+    ]
+    return tallied(*map(tally_of, visits))
 
 
 def test_sitemaps_have_columns_of_their_own() -> None:
@@ -121,6 +140,19 @@ def test_sitemaps_have_columns_of_their_own() -> None:
 
 
 def test_totals_of_a_version_without_sitemaps_are_read() -> None:
-    stored = msgspec.msgpack.encode({"pages": 3, "ok": 2})
-    totals = Totals.decode(stored)
+    totals = Totals.of({"pages": 3, "ok": 2})
     assert (totals.pages, totals.ok, totals.sitemaps) == (3, 2, 0)
+
+
+def test_a_visit_that_goes_on_adds_nothing() -> None:
+    assert tally_of(page_visit(None, "status 503")) == ()
+
+
+def test_a_page_cut_off_as_a_trap_is_in_no_total() -> None:
+    trapped = record("refused")
+    trapped.page_class = TRAP_CLASS
+    assert tally_of(page_visit(trapped, "trap")) == ()
+
+
+def test_what_a_later_version_counts_is_passed_over() -> None:
+    assert Totals.of({"pages": 3, "moons": 2}) == Totals(pages=3)

@@ -175,4 +175,4 @@ async def test_pages_are_asked_for_by_type_and_sitemaps_whatever_their_type(
     assert (asked[HOME].stream, asked[HOME].keep_raw) == (None, False)
     assert asked[MAP].accept_types == ()
     assert asked[MAP].stream is not None
-    assert rig.totals.sitemap_urls == 1
+    assert (await rig.totals()).sitemap_urls == 1

@@ -213,7 +213,7 @@ def test_a_filter_beyond_four_gigabytes_is_refused() -> None:
 @pytest.mark.parametrize(
     ("fields", "words"),
     [
-        ({"kind": "cuckoo"}, "seen kind 'cuckoo'; wanted exact or bloom"),
+        ({"kind": "cuckoo"}, "seen kind 'cuckoo'; wanted exact, compact or bloom"),
         ({"expected": 0}, "seen expected 0; wanted a number of URLs"),
         ({"rate": 0.0}, "seen rate 0; wanted a share between 0 and 1"),
         ({"rate": 1.0}, "seen rate 1; wanted a share between 0 and 1"),

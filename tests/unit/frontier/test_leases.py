@@ -64,6 +64,27 @@ def test_a_renewed_lease_expires_at_its_new_time_alone(queue: Queue) -> None:
     assert [held.lease for held in book.expired(20.0)] == [lease]
 
 
+def test_a_pinned_lease_outlives_its_time_until_it_is_let_go(queue: Queue) -> None:
+    book = LeaseBook(1)
+    pinned, other = grant(book, queue, 1, 10.0), grant(book, queue, 2, 10.0)
+    with book.pinned([pinned.id]):
+        assert [held.lease for held in book.expired(11.0)] == [other]
+        book.end(book.by_id[other.id])
+        assert book.expired(12.0) == []
+    assert [held.lease for held in book.expired(12.0)] == [pinned]
+
+
+def test_a_lease_that_is_pinned_may_end_or_be_prolonged(queue: Queue) -> None:
+    book = LeaseBook(1)
+    ended, longer = grant(book, queue, 1, 10.0), grant(book, queue, 2, 10.0)
+    with book.pinned([ended.id, longer.id]):
+        assert book.expired(11.0) == []
+        book.end(book.by_id[ended.id])
+        assert book.renew(longer.id, 30.0)
+    assert book.expired(29.0) == []
+    assert [held.lease for held in book.expired(30.0)] == [longer]
+
+
 def test_the_next_expiry_is_never_later_than_the_first_lease_ends(queue: Queue) -> None:
     book = LeaseBook(1)
     assert book.next_expiry() is None

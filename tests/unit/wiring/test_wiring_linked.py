@@ -13,7 +13,7 @@ from skitter.demo.model import Target
 from skitter.demo.server import DemoServer
 from skitter.job.spec import Job, check_job
 from skitter.wiring.crawl import open_crawl
-from skitter.wiring.look import complete_answer
+from skitter.wiring.look import Where, complete_answer
 
 
 @pytest.fixture
@@ -40,7 +40,7 @@ def docs_job(server: DemoServer, pages: int | None = None) -> Job:
 
 
 async def most_linked(data: Path, most: int = 5) -> list[dict[str, Any]]:
-    return [json.loads(line) async for line in complete_answer(data, {"linked": most})]
+    return [json.loads(line) async for line in complete_answer(Where(data), {"linked": most})]
 
 
 async def test_a_running_crawl_and_its_state_give_the_same_seeds(
@@ -69,4 +69,9 @@ async def test_runs_of_a_few_pages_count_as_one_long_run(
     async with open_crawl(docs_job(server), whole) as crawl:
         await crawl.run()
     found, wanted = await most_linked(options.data, 1000), await most_linked(whole.data, 1000)
-    assert sorted(found, key=str) == sorted(wanted, key=str)
+    assert sorted(map(settled, found), key=str) == sorted(map(settled, wanted), key=str)
+
+
+def settled(line: dict[str, Any]) -> dict[str, Any]:
+    """Name a page that redirects to another by that one: either may be asked for first."""
+    return {**line, "url": line["url"].replace("/latest/", "/stable/")}

@@ -18,11 +18,11 @@ from skitter.pipeline.archive.format import payload_digest, warc_date
 from skitter.pipeline.archive.model import Capture, Location, Original
 from skitter.pipeline.archive.writer import Archive
 from skitter.types import Role
-from skitter.wiring.look import ask, complete_answer, explain_page, read_archived
+from skitter.wiring.look import Where, ask, complete_answer, explain_page, read_archived
 
 
 async def listed(data: Path, question: Question) -> list[dict[str, Any]]:
-    return [json.loads(line) async for line in complete_answer(data, question)]
+    return [json.loads(line) async for line in complete_answer(Where(data), question)]
 
 
 async def test_every_page_has_its_record_and_sitemaps_have_none(tmp_path: Path) -> None:
@@ -67,7 +67,7 @@ async def test_a_crawl_that_counted_nothing_has_no_most_linked_pages(tmp_path: P
 async def test_a_question_nobody_knows_is_answered_with_an_error(tmp_path: Path) -> None:
     async with State(tmp_path):
         pass
-    [line] = [line async for line in ask(tmp_path, {"weather": "tomorrow"})]
+    [line] = [line async for line in ask(Where(tmp_path), {"weather": "tomorrow"})]
     assert "not a question" in json.loads(line)["error"]
     with pytest.raises(DataDirError, match=f"--data {tmp_path}: not a question"):
         await listed(tmp_path, {"weather": "tomorrow"})
@@ -77,14 +77,14 @@ async def test_a_directory_that_holds_another_job_says_which(tmp_path: Path) -> 
     async with State(tmp_path) as state:
         await state.add("/")
     assert len(await listed(tmp_path, {"records": True, "job": "job"})) == 1
-    with pytest.raises(DataDirError, match="holds the job 'job', not 'other'"):
+    with pytest.raises(DataDirError, match="jobs there: job; name one of them"):
         await listed(tmp_path, {"records": True, "job": "other"})
 
 
 async def test_a_directory_is_free_again_after_a_look(tmp_path: Path) -> None:
     async with State(tmp_path) as state:
         await state.add("/")
-    found = await explain_page(tmp_path, f"{SITE}/")
+    found = await explain_page(Where(tmp_path), f"{SITE}/")
     assert found["state"] == "done"
     directory = DataDir(tmp_path)
     directory.acquire()
@@ -94,7 +94,7 @@ async def test_a_directory_is_free_again_after_a_look(tmp_path: Path) -> None:
 async def test_a_look_that_is_broken_off_lets_the_directory_go(tmp_path: Path) -> None:
     async with State(tmp_path) as state:
         await state.add("/", "/a")
-    lines = ask(tmp_path, {"records": True})
+    lines = ask(Where(tmp_path), {"records": True})
     await anext(lines)
     await lines.aclose()
     directory = DataDir(tmp_path)
@@ -104,7 +104,7 @@ async def test_a_look_that_is_broken_off_lets_the_directory_go(tmp_path: Path) -
 
 async def test_where_no_crawl_has_begun_that_is_said(tmp_path: Path) -> None:
     with pytest.raises(DataDirError, match="no crawl has begun"):
-        await explain_page(tmp_path, f"{SITE}/")
+        await explain_page(Where(tmp_path), f"{SITE}/")
     assert list(tmp_path.iterdir()) == []
 
 

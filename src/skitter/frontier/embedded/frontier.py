@@ -66,8 +66,8 @@ class EmbeddedFrontier:
         self.records: RecordWriter | None = None
         """Where listed records go before their acks; None where nobody wants them."""
         self._recording = asyncio.Lock()
-        self._torn: Exception | None = None
-        """Why records may be in the outputs whose acks are not in the store."""
+        self._torn: dict[JobNumber, Exception] = {}
+        """Jobs whose outputs may hold records that were not acked, and why."""
 
     async def open(self) -> None:
         """Open or create the store."""
@@ -180,16 +180,18 @@ class EmbeddedFrontier:
         ]
         if not listed:
             return self._end(acks, marks)
-        if self._torn is not None:
+        jobs = {ack.lease.job for ack in listed}
+        for job in jobs & self._torn.keys():
             # The next mark would cover records of pages that are fetched again.
-            raise self._torn
+            raise self._torn[job]
         try:
             with book.pinned(ack.lease.id for ack in listed):
                 written = await records.write(listed)
                 return self._end(acks, {**marks, **written})
         except BaseException as error:
             broken_off = FrontierError("an ack was broken off while its records were written")
-            self._torn = error if isinstance(error, Exception) else broken_off
+            torn = error if isinstance(error, Exception) else broken_off
+            self._torn |= dict.fromkeys(jobs, torn)
             raise
 
     async def renew(self, leases: Sequence[Lease], lease_ms: int = LEASE_MS) -> list[int]:

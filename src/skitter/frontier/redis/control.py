@@ -13,10 +13,13 @@ from skitter.frontier.model import JobEntry, JobState
 from skitter.frontier.redis.agenda import Agenda
 from skitter.frontier.redis.core import Ask, Core
 from skitter.frontier.redis.library import function
+from skitter.frontier.redis.marks import scan_hashes
 from skitter.frontier.redis.wire import fingerprint_words, read_hint, read_unparked
 from skitter.types import Fingerprint, HostKey, JobNumber, PageClass
 from skitter.url.partition import TAGS
 
+JOB_MARKS = ("job", "scope", "traps", "linked")
+"""How the names of marks begin that go with their job."""
 HOSTS_AT_ONCE = 100
 RECORDS_AT_ONCE = 400
 
@@ -32,7 +35,9 @@ class Control:
         """Create or update a job."""
         core = self._core
         numbers = core.keys.numbers
-        job = JobNumber(await core.nodes.call(numbers, function("job_number"), entry.id))
+        job = JobNumber(
+            await core.nodes.call(numbers, function("job_number"), entry.id, core.keys.meta)
+        )
         before = await self._before(job)
         await core.store_entry(job, entry)
         await core.spread_job(job, entry)
@@ -66,19 +71,21 @@ class Control:
         core = self._core
         await core.call_many([(tag, "job_state", (job, state)) for tag in range(TAGS)])
         if state is JobState.RUN:
-            await self._unpark(job)
+            await self.unpark(job)
         elif state is JobState.CANCEL:
             await self._drop_lines(job)
         self._agenda.doubt(range(TAGS))
 
-    async def _unpark(self, job: JobNumber) -> None:
-        """Enlist the hosts that were set aside while the job was paused."""
+    async def unpark(self, job: JobNumber) -> None:
+        """Enlist the hosts that were set aside while the job was paused, or at its limit."""
         tags = list(range(TAGS))
         while tags:
             asked: list[Ask] = [(tag, "unpark", (job, HOSTS_AT_ONCE)) for tag in tags]
             answers = await self._core.call_many(asked)
-            left = [read_unparked(answer)[1] for answer in answers]
-            tags = [tag for tag, hosts in zip(tags, left, strict=True) if hosts]
+            told = [read_unparked(answer) for answer in answers]
+            for tag, (hint, _) in zip(tags, told, strict=True):
+                self._agenda.improve(tag, hint)
+            tags = [tag for tag, (_, left) in zip(tags, told, strict=True) if left]
 
     async def _drop_lines(self, job: JobNumber) -> None:
         async for tag, hosts in self._hosts(job):
@@ -100,6 +107,32 @@ class Control:
                     yield tag, hosts[at : at + HOSTS_AT_ONCE]
                 if cursor == b"0":
                     break
+
+    async def drop_job(self, job: JobNumber) -> None:
+        """Forget a job and everything of it."""
+        core = self._core
+        entry = await core.fresh_entry(job)
+        if entry.state is not JobState.CANCEL:
+            await self.set_state(job, JobState.CANCEL)
+        for page_class in PageClass:
+            await self._clear_due(job, page_class)
+        tags = list(range(TAGS))
+        while tags:
+            left = await core.call_many([(tag, "drop_job", (job,)) for tag in tags])
+            tags = [tag for tag, keys in zip(tags, left, strict=True) if keys]
+        await self._drop_marks(job)
+        await core.nodes.run(core.keys.jobs, "HDEL", core.keys.jobs, job)
+        await core.nodes.run(core.keys.numbers, "HDEL", core.keys.numbers, entry.id)
+        core.forget_entries()
+        await self._raise_version()
+
+    async def _drop_marks(self, job: JobNumber) -> None:
+        marks, nodes = self._core.keys.marks, self._core.nodes
+        names = [f"outbox:{job}".encode()]
+        for kind in JOB_MARKS:
+            async for _, found in scan_hashes(nodes, [marks], f"{kind}:{job}:*"):
+                names += found
+        await nodes.run(marks, "HDEL", marks, *names)
 
     async def clear(self, job: JobNumber, page_class: PageClass) -> int:
         """Forget the waiting URLs of one class."""

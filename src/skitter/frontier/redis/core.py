@@ -55,6 +55,8 @@ class Core:
         """What the redirects of leases took, or wait for."""
         self.one_server = False
         """Whether calls that are made together happen in order, as a rule."""
+        self.changes = 0
+        """Grows when entries of jobs are known to have changed."""
         self._seen = seen
         self._jobs: dict[JobNumber, JobEntry] = {}
         self.host = lru_cache(_HOSTS_KEPT)(self._host)
@@ -117,6 +119,7 @@ class Core:
             "delay": str(entry.delay_ms),
             "per_host": str(entry.per_host),
             "overflow": entry.overflow,
+            "limited": "" if entry.pages is None else "1",
             **seen_fields(self._seen),
         }
         words = [word for pair in fields.items() for word in pair]
@@ -126,6 +129,7 @@ class Core:
         """Write a job's entry where all members find it."""
         await self.nodes.run(self.keys.jobs, "HSET", self.keys.jobs, job, _encode_job(entry))
         self._jobs[job] = entry
+        self.changes += 1
 
     async def entry(self, job: JobNumber) -> JobEntry:
         """Return a job's entry or say that there is none; it may be a little out of date."""
@@ -140,6 +144,14 @@ class Core:
         entry = self._jobs[job] = _decode_job(stored)
         return entry
 
+    async def entries(self) -> dict[JobNumber, JobEntry]:
+        """Return the entries of all jobs as they are now."""
+        words = await self.nodes.run(self.keys.jobs, "HGETALL", self.keys.jobs)
+        pairs = zip(words[::2], words[1::2], strict=True)
+        self._jobs = {JobNumber(int(number)): _decode_job(entry) for number, entry in pairs}
+        return dict(self._jobs)
+
     def forget_entries(self) -> None:
         """Read entries anew: some have changed."""
         self._jobs.clear()
+        self.changes += 1

@@ -64,8 +64,8 @@ class RedisFrontier:
         self._agenda = Agenda()
         self._owning = Owning(core)
         self._intake = Intake(core, self._owning, self._agenda, Marks(nodes, core.keys))
-        self._handout = Handout(core, self._owning, self._agenda)
         self._control = Control(core, self._agenda)
+        self._handout = Handout(core, self._owning, self._agenda, self._control.unpark)
         self._reading = Reading(nodes, core.keys, core.now_word)
 
     async def open(self) -> None:
@@ -158,6 +158,10 @@ class RedisFrontier:
     async def set_job_state(self, job: JobNumber, state: JobState) -> None:
         """Run, pause or cancel a job."""
         await self._control.set_state(job, state)
+
+    async def drop_job(self, job: JobNumber) -> None:
+        """Forget a job and everything of it."""
+        await self._control.drop_job(job)
 
     async def clear(self, job: JobNumber, page_class: PageClass) -> int:
         """Forget the waiting URLs of one class."""

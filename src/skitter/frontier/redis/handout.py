@@ -6,7 +6,7 @@ that is repeated after a lost answer gives the same ones.
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from skitter.errors import Fenced
@@ -15,10 +15,11 @@ from skitter.frontier.redis.agenda import Agenda
 from skitter.frontier.redis.core import Ask, Core, Entered
 from skitter.frontier.redis.keys import signed
 from skitter.frontier.redis.library import function
+from skitter.frontier.redis.limits import NEAR, Limits
 from skitter.frontier.redis.nodes import Call
 from skitter.frontier.redis.owning import Owning
 from skitter.frontier.redis.wire import FENCED, NO_HINT, pack_freed, read_claimed, read_hint
-from skitter.types import Fingerprint, HostKey
+from skitter.types import Fingerprint, HostKey, JobNumber
 from skitter.url.partition import TAGS
 
 TAGS_AT_ONCE = 8
@@ -39,7 +40,13 @@ _SURELY_IN_ORDER_S = 0.03
 class Handout:
     """Claims, renewals and gates."""
 
-    def __init__(self, core: Core, owning: Owning, agenda: Agenda) -> None:
+    def __init__(
+        self,
+        core: Core,
+        owning: Owning,
+        agenda: Agenda,
+        unpark: Callable[[JobNumber], Awaitable[None]],
+    ) -> None:
         self._core = core
         self._owning = owning
         self._agenda = agenda
@@ -47,7 +54,13 @@ class Handout:
         self._calls = 0
         self._swept = float("-inf")
         self._version = 0
+        self._versioned = float("-inf")
         self.stream_cap = STREAM_CAP
+        self._limits = Limits(core)
+        self._unpark = unpark
+        self._full: set[JobNumber] = set()
+        """Jobs that were at their page limit, so that hosts may have been set aside."""
+        self._reopened = float("-inf")
 
     async def claim(
         self, grants: Sequence[Grant], k: int, lease_ms: int, freed: Sequence[Freed]
@@ -57,16 +70,19 @@ class Handout:
             fences = self._owning.packed(grants)
             self._agenda.keep(fences.keys())
             claiming = _Claiming(fences, k, lease_ms, self._freed(freed))
+            claiming.rooms = await self._limits.rooms()
+            await self._reopen(claiming)
             await self._ask_anew(claiming)
             claiming.check()
             await self._work(claiming)
             if not claiming.leases and self._may_sweep():
                 await self._peek(self._agenda.unheard(float("inf")), claiming)
                 await self._work(claiming)
+            version = await self._version_after(claiming)
             if claiming.leases:
-                return Claim(tuple(claiming.leases), None, await self._version_after(claiming))
+                return Claim(tuple(claiming.leases), None, version)
             claiming.check()
-            return Claim((), self._agenda.next_ms(), self._version)
+            return Claim((), self._agenda.next_ms(), version)
 
     def _freed(self, freed: Sequence[Freed]) -> dict[int, list[bytes]]:
         found: dict[int, list[bytes]] = {}
@@ -77,6 +93,20 @@ class Handout:
             if entered is not None:
                 entered.hosts.discard(item.host)
         return found
+
+    async def _reopen(self, claiming: "_Claiming") -> None:
+        """Take hosts up again whose job was at its page limit, and has room again."""
+        full = {job for job, room in claiming.rooms.items() if room <= 0}
+        near = {job for job, room in claiming.rooms.items() if 0 < room < NEAR}
+        # Others may have set hosts aside as well, before they heard of the room.
+        loop = asyncio.get_running_loop()
+        if loop.time() - self._reopened < SWEEP_S:
+            near &= self._full
+        else:
+            self._reopened = loop.time()
+        for job in near:
+            await self._unpark(job)
+        self._full = full
 
     async def _ask_anew(self, claiming: "_Claiming") -> None:
         """Ask the tags whose hints are not known, and, now and then, those that may be old."""
@@ -121,7 +151,8 @@ class Handout:
         if want <= 0:
             return {}
         tags = self._agenda.ready(self._core.clock.now_ms())
-        tags = tags[: min(want, TAGS_AT_ONCE)]
+        # Near a page limit what one tag leases is not there for the next.
+        tags = tags[: min(want, 1 if claiming.is_near else TAGS_AT_ONCE)]
         if not tags:
             return {}
         each, more = divmod(want, len(tags))
@@ -146,6 +177,7 @@ class Handout:
                     shares.get(tag, 0),
                     claiming.lease_ms,
                     self.stream_cap,
+                    claiming.limits(),
                     freed,
                 )
                 calls.append(Call(core.keys.anchor(tag), function("claim"), words))
@@ -162,7 +194,7 @@ class Handout:
                 first = int(f"{core.session}{number:0{_CALL_DIGITS}}01")
                 hint, leases = read_claimed(answer, first, expires_at)
                 agenda.learn(tag, hint, heard)
-                claiming.leases += leases
+                claiming.take(leases)
 
     async def _send(self, claiming: "_Claiming", calls: list[Call]) -> list[Any]:
         """Call scripts; one server is asked for the version in the same breath."""
@@ -177,15 +209,25 @@ class Handout:
         return answers
 
     async def _version_after(self, claiming: "_Claiming") -> int:
-        """Return the version as it was when all leases of a claim had been given."""
+        """Return the version as it was when all leases of a claim had been given, or later."""
         core = self._core
         version = claiming.version
-        if version is None:
+        if version is None and (claiming.leases or self._version_is_old()):
             version = await core.nodes.call(core.keys.version, function("version"))
+        if version is None:
+            return self._version
         if version != self._version:
             self._version = version
             core.forget_entries()
         return version
+
+    def _version_is_old(self) -> bool:
+        """Tell, about once a second, to ask for the version though nothing was leased."""
+        now = asyncio.get_running_loop().time()
+        if now - self._versioned < SWEEP_S and not self._core.virtual:
+            return False
+        self._versioned = now
+        return True
 
     async def renew(self, leases: Sequence[Lease], lease_ms: int) -> list[int]:
         """Prolong leases and the gates they hold; answers the ids of those that are gone."""
@@ -241,7 +283,7 @@ class Handout:
 class _Claiming:
     """One claim in the making."""
 
-    __slots__ = ("fenced", "fences", "freed", "k", "lease_ms", "leases", "version")
+    __slots__ = ("fenced", "fences", "freed", "k", "lease_ms", "leases", "rooms", "version")
 
     def __init__(
         self,
@@ -257,6 +299,24 @@ class _Claiming:
         self.leases: list[Lease] = []
         self.fenced = False
         self.version: int | None = None
+        self.rooms: dict[JobNumber, int] = {}
+
+    @property
+    def is_near(self) -> bool:
+        """Whether the room under a page limit is short."""
+        return any(0 < room < NEAR for room in self.rooms.values())
+
+    def limits(self) -> str:
+        """Write how many more URLs of which job may be leased."""
+        return ",".join(f"{job}:{max(0, room)}" for job, room in self.rooms.items())
+
+    def take(self, leases: Sequence[Lease]) -> None:
+        """Add what a tag leased."""
+        self.leases += leases
+        if self.rooms:
+            for lease in leases:
+                if lease.job in self.rooms:
+                    self.rooms[lease.job] -= 1
 
     def check(self) -> None:
         """Raise ``Fenced`` when a tag refused."""

@@ -128,8 +128,13 @@ class Intake:
 
     def _pack_links(self, links: Iterable[Link]) -> bytes:
         groups: dict[tuple[JobNumber, HostKey], list[Link]] = {}
+        job, name, group = JobNumber(0), HostKey(""), list[Link]()
         for link in links:
-            groups.setdefault((link.job, link.host), []).append(link)
+            # Most links of a page go where the one before went.
+            if link.host != name or link.job != job:
+                job, name = link.job, link.host
+                group = groups.setdefault((job, name), [])
+            group.append(link)
         found_s = self._core.clock.now_ms() // 1000
         packed = []
         for (job, name), group in groups.items():
@@ -187,12 +192,10 @@ class Intake:
                     batch.refuse(ack)
 
     def _reaches_out(self, ack: Ack, tag: int) -> bool:
+        if ack.hops or len(ack.links) > MOST_LINKS:
+            return True
         tag_of = self._core.keys.tag_of_host
-        return (
-            bool(ack.hops)
-            or len(ack.links) > MOST_LINKS
-            or any(tag_of(link.host) != tag for link in ack.links)
-        )
+        return any(tag_of(host) != tag for host in {link.host for link in ack.links})
 
     def _split(self, batch: "_Batch", *, everything: bool) -> list[Link]:
         """Return the links to be offered before the acks; the others stay with their acks."""
@@ -205,11 +208,13 @@ class Intake:
         for ack in batch.live.values():
             tag = ack.lease.slot % TAGS
             found = _distinct(ack.links, hopped)
-            near = [link for link in found if tag_of(link.host) == tag]
+            here = {host for host in {link.host for link in found} if tag_of(host) == tag}
+            near = [link for link in found if link.host in here]
             if len(near) > MOST_LINKS:
                 near = []
             batch.near[ack.lease.id] = near
-            away += found if not near else [link for link in found if tag_of(link.host) != tag]
+            if len(near) < len(found):
+                away += found if not near else [link for link in found if link.host not in here]
         return _distinct(away, {})
 
     async def _end(self, batch: "_Batch", total: _Sum) -> None:

@@ -13,17 +13,20 @@ from skitter.types import Fingerprint, HostKey, JobNumber, PageClass, Role
 RECORD_VERSION = 1
 MAX_URL_CHARS = 0xFFFF
 
-_HEAD = struct.Struct(">BBBBBHHIQH")
+HEAD = "BBBBBHHIQH"
+"""Version, flags, priority, attempts, losses, depth, visit, found, fingerprint, bytes of path."""
+_HEAD = struct.Struct(">" + HEAD)
 _HTTPS = 1
 _NAV = 2
 _SITEMAP = 4
+_MOST = 0xFFFF
 _RETURNED = 128
 _PLACE_BYTES = 8
 """What a script hangs on to a URL that was given back, so that it finds its old place."""
 
 _pack_head = _HEAD.pack
 _unpack_head = _HEAD.unpack_from
-_HEAD_BYTES = _HEAD.size
+HEAD_BYTES = _HEAD.size
 
 
 class Record(NamedTuple):
@@ -64,31 +67,32 @@ class Record(NamedTuple):
 
 def pack_record(link: Link, found_s: int) -> bytes:
     """Return the stored form of a link just offered."""
+    fields, text = record_parts(link, found_s)
+    return _pack_head(*fields) + text.encode()
+
+
+def record_parts(link: Link, found_s: int) -> tuple[tuple[int, ...], str]:
+    """Return the fields of a record's head, and the path and referrer behind it as one text."""
     url, host, referrer = link.url, link.host, link.referrer
     flags, at = (_HTTPS, 8) if url[4] == "s" else (0, 7)
     end = at + len(host)
     # "http://a.com.:81/" has the host key "a.com:81": such a URL is kept whole.
-    apart = url.startswith(host, at) and url[end : end + 1] == "/"
-    path = (url[end:] if apart else url).encode()
-    if referrer and apart and referrer[end : end + 1] == "/" and referrer.startswith(url[:end]):
-        referrer = referrer[end:]
+    if url[end : end + 1] == "/" and url.startswith(host, at):
+        path = url[end:]
+        if referrer[end : end + 1] == "/" and referrer.startswith(url[:end]):
+            referrer = referrer[end:]
+    else:
+        path = url
     if link.page_class is PageClass.NAV:
         flags |= _NAV
     if link.role:
         flags |= _SITEMAP
-    head = _pack_head(
-        RECORD_VERSION,
-        flags,
-        link.priority,
-        0,
-        0,
-        min(link.depth, 0xFFFF),
-        min(link.visit, 0xFFFF),
-        found_s,
-        link.fp,
-        len(path),
-    )
-    return head + path + referrer.encode()
+    depth, visit = link.depth, link.visit
+    if depth > _MOST or visit > _MOST:
+        depth, visit = min(depth, _MOST), min(visit, _MOST)
+    length = len(path) if path.isascii() else len(path.encode())
+    head = (RECORD_VERSION, flags, link.priority, 0, 0, depth, visit, found_s, link.fp, length)
+    return head, path + referrer
 
 
 def unpack_record(stored: bytes) -> Record:
@@ -100,9 +104,9 @@ def unpack_record(stored: bytes) -> Record:
         raise ValueError(f"queued record of version {version}, this program reads {RECORD_VERSION}")
     if flags & _RETURNED:
         stored = stored[:-_PLACE_BYTES]
-    end = _HEAD_BYTES + length
+    end = HEAD_BYTES + length
     return Record(
-        stored[_HEAD_BYTES:end].decode(),
+        stored[HEAD_BYTES:end].decode(),
         bool(flags & _HTTPS),
         PageClass.NAV if flags & _NAV else PageClass.DATA,
         priority,

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from skitter.frontier.model import Ack, Freed, Hop, Lease, Link
 from skitter.frontier.redis.keys import signed
-from skitter.frontier.redis.records import Given, make_lease, pack_record
+from skitter.frontier.redis.records import HEAD, HEAD_BYTES, Given, make_lease, record_parts
 from skitter.frontier.redis.stream import pack_note
 from skitter.types import Fingerprint, HostKey, JobNumber
 
@@ -26,7 +26,7 @@ _u16 = struct.Struct(">H").pack
 _u32 = struct.Struct(">I").pack
 _group = struct.Struct(">IHBH").pack
 _hop_group = struct.Struct(">IHH").pack
-_link = struct.Struct(">IQB").pack
+_link = struct.Struct(">IQBI" + HEAD).pack
 _two_times = struct.Struct(">QQ").pack
 _fence_fp = struct.Struct(">IQ").pack
 _ending = struct.Struct(">BBQI").pack
@@ -92,12 +92,13 @@ def pack_links(
     """Write one group: links of one job to one host."""
     parts = []
     for link in links:
-        fp = signed(link.fp).encode()
-        record = pack_record(link, found_s)
-        parts.append(_link(link.rank, link.not_before_ms, len(fp)))
-        parts.append(fp)
-        parts.append(_u32(len(record)))
-        parts.append(record)
+        fp = signed(link.fp)
+        head, text = record_parts(link, found_s)
+        tail = f"{text}{fp}".encode()
+        digits = len(fp)
+        size = HEAD_BYTES + len(tail) - digits
+        parts.append(_link(link.rank, link.not_before_ms, digits, size, *head))
+        parts.append(tail)
     body = b"".join(parts)
     return _group(job, host.slot, mine, len(links)) + host.packed + _u32(len(body)) + body
 

@@ -103,13 +103,14 @@ do
     local found = S.jobs[job]
     if found == nil then
       local kept = redis.call('HMGET', S.P .. 'j:' .. job,
-        'state', 'delay', 'per_host', 'overflow', 'seen')
+        'state', 'delay', 'per_host', 'overflow', 'seen', 'limited')
       found = kept[1] and {
         state = kept[1],
         delay = tonumber(kept[2]),
         per_host = tonumber(kept[3]),
         overflow = kept[4],
         seen = kept[5],
+        limited = kept[6] == '1',
       } or false
       S.jobs[job] = found
     end

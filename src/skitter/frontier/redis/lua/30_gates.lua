@@ -3,7 +3,7 @@
 --   G    hash  <lease>:<host> -> cmsgpack {ms of its turn or -1 while in line, job, target}
 --   GX   zset  the same, by expiry; W:<host> list of the leases in line
 --   H    zset  <job>:<fp>:<host> -> expiry: URLs that a redirect leads to right now
-local let_go, take_gate, drop_gate, reap_gates, gate_parts
+local let_go, take_gate, drop_gate, drop_gates, reap_gates, gate_parts
 
 do
   -- Answers lease and host of a gate.
@@ -54,10 +54,25 @@ do
     return true
   end
 
+  -- Gives up gates together: places in line first, or one of them would get a gate before its own
+  -- end has come.
+  function drop_gates(S, gates, unknown)
+    local held = {}
+    for _, gate in ipairs(gates) do
+      local packed = redis.call('HGET', S.P .. 'G', gate)
+      if packed and cmsgpack.unpack(packed)[1] >= 0 then
+        held[#held + 1] = gate
+      else
+        drop_gate(S, gate)
+      end
+    end
+    for _, gate in ipairs(held) do drop_gate(S, gate, unknown) end
+  end
+
   -- Gives up the gates of leases that are over, at most 64 at once.
   function reap_gates(S)
     local over = redis.call('ZRANGE', S.P .. 'GX', '-inf', S.now, 'BYSCORE', 'LIMIT', 0, 64)
-    for _, gate in ipairs(over) do drop_gate(S, gate) end
+    drop_gates(S, over)
     return #over == 64
   end
 end

@@ -4,7 +4,7 @@
 -- ARGV    now; room: "" or how many more URLs the queue of the (one) job takes before its bound;
 --         links: groups of  >I4 job, I2 slot, B whether the slot is the caller's, I2 n,
 --         I2c0 domain, I2c0 host, I4 bytes of what follows, n times (I4 rank, I8 not before,
---         Bc0 fp, I4c0 record)
+--         B digits of fp, I4 bytes of record, record, fp)
 -- Result  >I4 new, I4 beyond the bound, I4 queued, I8 when one of the caller's hosts that were
 --         touched may be asked, I8 its front; or "NOJOB" and a job's number
 local take_links, take_hops, add_known, hint, nojob
@@ -69,6 +69,16 @@ do
     if got.room then got.room = got.room - 1 end
   end
 
+  -- What this call has made known so far: that is written last.
+  local function offered_of(S, job)
+    local offered = S.offered[job]
+    if not offered then
+      offered = {}
+      S.offered[job] = offered
+    end
+    return offered
+  end
+
   -- Takes groups of links. Answers a job this tag does not know, else nil.
   function take_links(S, blob, got)
     local at, size, P = 1, #blob, S.P
@@ -82,22 +92,24 @@ do
         at = at + bytes
       else
         local H
+        local offered = offered_of(S, job)
         for _ = 1, n do
-          local rank, not_before, fp, record
-          rank, not_before, fp, record, at = struct.unpack('>I4I8Bc0I4c0', blob, at)
-          local key = job .. ':' .. fp
-          local known = S.offered[key] or seen_has(P, job, fp)
+          local rank, not_before, digits, length, from = struct.unpack('>I4I8BI4', blob, at)
+          local to = from + length
+          at = to + digits
+          local fp = blob:sub(to, at - 1)
+          local known = offered[fp] or seen_has(P, job, fp)
           if not H and (not known or rank < SCORED) then
             H = meet(S, name, slot, domain, job, J)
             H.mine = H.mine or mine == 1
           end
           if not known then
-            take_new(S, H, got, job, J, rank, not_before, fp, record)
-            S.offered[key] = true
+            take_new(S, H, got, job, J, rank, not_before, fp, blob:sub(from, to - 1))
+            offered[fp] = true
             S.fresh[#S.fresh + 1] = job
             S.fresh[#S.fresh + 1] = fp
           elseif rank < SCORED then
-            move_up(S, H, job, fp, rank, record:sub(14, 21))
+            move_up(S, H, job, fp, rank, blob:sub(from + 13, from + 20))
           end
         end
       end
@@ -112,16 +124,15 @@ do
       local job, slot, n, domain, name
       job, slot, n, domain, name, at = struct.unpack('>I4I2I2I2c0I2c0', blob, at)
       job = '' .. job
-      local J = job_of(S, job)
+      local J, offered = job_of(S, job), offered_of(S, job)
       for _ = 1, n do
         local fp
         fp, at = struct.unpack('>Bc0', blob, at)
-        local key = job .. ':' .. fp
-        if J and not S.offered[key] and not seen_has(S.P, job, fp) then
+        if J and not offered[fp] and not seen_has(S.P, job, fp) then
           local H = meet(S, name, slot, domain, job, J)
           set_add(S.P, 'F', job, fp)
           count(S, job, H.domain, 'd', 1)
-          S.offered[key] = true
+          offered[fp] = true
           S.fresh[#S.fresh + 1] = job
           S.fresh[#S.fresh + 1] = fp
         end

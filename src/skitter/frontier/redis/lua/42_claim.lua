@@ -3,8 +3,9 @@
 --
 -- KEYS[1] anchor
 -- ARGV    now; session; call: the number of this call, in ten digits; fences, as for peek; k;
---         lease ms; cap: a job whose stream has that many records is passed over;
---         freed: many times (>Bc0 lease, I2c0 host, I8 delay + 1 or 0, I8 not before)
+--         lease ms; cap: a job whose stream has that many records is passed over; limits: "" or
+--         job:n with commas between, how many more URLs of a job may be leased (of one that is
+--         limited and not named: none); freed: many times (>Bc0 lease, I2c0 host, I8 delay + 1 or 0, I8 not before)
 -- Result  "FENCED" with nothing changed, or >I8 ms of the next thing to do, I8 front, I2 n, n times
 --         (I4 job, I4 rank, I2 slot, I4 fence, I2c0 host, I4c0 record); the id of lease i is
 --         session, call and i in two digits
@@ -75,7 +76,20 @@ do
     return best
   end
 
-  local function blocked(S, job, cap)
+  -- Takes over the limits of jobs. One that is at its limit is as good as paused: its hosts are set
+  -- aside until there is room again.
+  local function read_limits(S, limits)
+    for job, room in limits:gmatch('(%d+):(%d+)') do
+      local J = job_of(S, job)
+      if J and J.state == 'run' then
+        J.room = tonumber(room)
+        if J.room == 0 then J.state = 'full' end
+      end
+    end
+  end
+
+  local function blocked(S, job, J, cap)
+    if J.limited and (J.room or 0) <= 0 then return true end
     local is = S.blocked[job]
     if is == nil then
       is = redis.call('XLEN', S.P .. 's:' .. job) >= cap
@@ -122,7 +136,7 @@ do
         local data = line_front(S, job .. ':1:' .. H.name) or LATER
         local nav = line_front(S, job .. ':0:' .. H.name) or LATER
         local front = math.min(data, nav)
-        if front < LATER and blocked(S, job, cap) then
+        if front < LATER and blocked(S, job, J, cap) then
           full = true
         elseif front < LATER then
           local urgency = math.floor(front / RANKS)
@@ -194,6 +208,8 @@ do
     H.f = H.f + 1
     H.n = S.now + (H.d or 0)
     count(S, job, H.domain, 'l', 1)
+    local J = job_of(S, job)
+    if J.room then J.room = J.room - 1 end
     local slot = tonumber(H.slot)
     local fence = struct.unpack('>I4', fence_at(ask.fences, slot))
     local lease = { H.name, job, class, (band - rank) / RANKS, rank, slot, fence, plain, true,
@@ -272,7 +288,7 @@ do
   local function claim(keys, args)
     local S = begin(keys, args)
     local ask = { session = args[2], call = args[3], fences = args[4], k = tonumber(args[5]),
-      cap = tonumber(args[7]) }
+      cap = tonumber(args[7]), limits = args[8] }
     if is_fenced(S, ask.session, ask.fences) then return 'FENCED' end
     local leases = leases_of_call(S, ask)
     local more, waits, full = false, false, false
@@ -280,16 +296,19 @@ do
       leases = {}
       sets_begin()
       S.blocked, S.taken = {}, {}
-      free(S, args[8])
-      local leases_left = reap_leases(S)
+      free(S, args[9])
       local gates_left = reap_gates(S)
+      local leases_left = reap_leases(S)
       redis.call('ZREMRANGEBYSCORE', S.P .. 'H', '-inf', S.now)
       local due_left = wake_due(S)
       settle(S)
       local resting_left = wake_resting(S, ask.fences)
       settle(S)
       more = leases_left or gates_left or due_left or resting_left
-      if ask.k > 0 then waits, full = hand_out(S, ask, leases) end
+      if ask.k > 0 then
+        read_limits(S, ask.limits)
+        waits, full = hand_out(S, ask, leases)
+      end
       settle(S)
       write_back(S)
       keep_leases(S, ask, leases, tonumber(args[6]))

@@ -58,7 +58,7 @@ do
     return at
   end
 
-  local function drop_gates(S, id, head, at)
+  local function leave_gates(S, id, head, at)
     local n
     n, at = struct.unpack('>B', head, at)
     for _ = 1, n do
@@ -84,7 +84,7 @@ do
         fp .. ':' .. visit .. ':' .. string.format('%d', fence))
     end
     at = add_tally(S, job, head, at)
-    drop_gates(S, id, head, at)
+    leave_gates(S, id, head, at)
     if lease[GATE] then let_go(S, H) end
     touch(S, H)
     end_lease(S, id)

@@ -34,9 +34,11 @@ do
   local function forget_session(S, session)
     redis.call('HDEL', S.P .. 'o', 'x:' .. session, 'g:' .. session, 'n:' .. session)
     redis.call('HDEL', S.P .. 'Q', 'c:' .. session, 'a:' .. session)
+    local gates = {}
     for _, gate in ipairs(redis.call('HKEYS', S.P .. 'G')) do
-      if gate:sub(1, #session) == session then drop_gate(S, gate, true) end
+      if gate:sub(1, #session) == session then gates[#gates + 1] = gate end
     end
+    drop_gates(S, gates, true)
   end
 
   -- Takes slots (a set) out of the fences of a session.
@@ -152,8 +154,8 @@ do
         rows[#rows + 1] = session
       end
       redis.call('HSET', S.P .. 'o', unpack(rows))
-      return_leases(S, taken, true)
       for owner, slots in pairs(lost) do strip(S, owner, slots) end
+      return_leases(S, taken, true)
     end
     if held ~= NOTHING then
       redis.call('HSET', S.P .. 'o', 'x:' .. session, until_ms, 'g:' .. session, held,
@@ -176,8 +178,8 @@ do
         redis.call('HDEL', S.P .. 'o', slot)
       end
     end
-    return_leases(S, slots, false)
     strip(S, session, slots)
+    return_leases(S, slots, false)
     settle(S)
     write_back(S)
   end

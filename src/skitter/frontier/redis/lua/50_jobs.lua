@@ -25,16 +25,22 @@
 -- ARGV    now, job, the most records, hosts
 -- Result  how many of the hosts are done
 --
--- skitter1_job_number: the number of a job's id, given when it is first asked for.
+-- skitter1_job_number: the number of a job's id, given when it is first asked for and never again.
 --
 -- KEYS[1] the hash of numbers
--- ARGV    id
+-- ARGV    id, key of a hash that keeps the last number
 -- Result  number
+--
+-- skitter1_drop_job: deletes what an ended job has left, when its lines are gone.
+--
+-- KEYS[1] anchor
+-- ARGV    now, job
+-- Result  how many keys may be left
 do
   local function job_number(keys, args)
     local number = redis.call('HGET', keys[1], args[1])
     if not number then
-      number = redis.call('HLEN', keys[1]) + 1
+      number = redis.call('HINCRBY', args[2], 'last_job', 1)
       redis.call('HSET', keys[1], args[1], number)
     end
     return tonumber(number)
@@ -74,6 +80,11 @@ do
   end
 
   local function void_leases(S, job, keeps_rows)
+    local gates, mine = redis.call('HGETALL', S.P .. 'G'), {}
+    for at = 1, #gates, 2 do
+      if cmsgpack.unpack(gates[at + 1])[2] == job then mine[#mine + 1] = gates[at] end
+    end
+    drop_gates(S, mine)
     local all = redis.call('HGETALL', S.P .. 'l')
     for at = 1, #all, 2 do
       local lease = cmsgpack.unpack(all[at + 1])
@@ -84,10 +95,6 @@ do
         if lease[GATE] then let_go(S, H) end
         touch(S, H)
       end
-    end
-    local gates = redis.call('HGETALL', S.P .. 'G')
-    for at = 1, #gates, 2 do
-      if cmsgpack.unpack(gates[at + 1])[2] == job then drop_gate(S, gates[at]) end
     end
   end
 
@@ -170,6 +177,47 @@ do
     return done
   end
 
+  -- Deletes some of the buckets of a job's sets. The field `dropped` says how far that has got.
+  local function drop_buckets(S, job, key, left)
+    local kept = redis.call('HMGET', key, 'S:l', 'S:p', 'F:l', 'F:p', 'X:l', 'X:p', 'O:l', 'O:p',
+      'seen', 'seen_buckets', 'seen_groups', 'B:s', 'dropped')
+    local names = {}
+    for at, letter in ipairs({ 'S', 'F', 'X', 'O' }) do
+      local base = letter == 'S' and kept[9] == 'compact' and tonumber(kept[10]) or 1
+      local buckets = base * 2 ^ (tonumber(kept[2 * at - 1]) or 0) + (tonumber(kept[2 * at]) or 0)
+      names[#names + 1] = { letter, buckets }
+    end
+    if kept[9] == 'bloom' then
+      names[#names + 1] = { 'B', tonumber(kept[11]) * ((tonumber(kept[12]) or 0) + 1) }
+    end
+    local skip, passed, done = tonumber(kept[13]) or 0, 0, 0
+    for _, name in ipairs(names) do
+      for bucket = math.max(0, skip - passed), name[2] - 1 do
+        if done == left then break end
+        redis.call('UNLINK', S.P .. name[1] .. ':' .. job .. ':' .. bucket)
+        done = done + 1
+      end
+      passed = passed + name[2]
+    end
+    redis.call('HSET', key, 'dropped', skip + done)
+    return passed - skip - done
+  end
+
+  local function drop_job(keys, args)
+    local S = begin(keys, args)
+    local job = args[2]
+    local key = S.P .. 'j:' .. job
+    if redis.call('EXISTS', key) == 0 then return 0 end
+    local left = drop_buckets(S, job, key, 1000)
+    if left > 0 then return left end
+    for _, name in ipairs({ 'm:', 'c:', 't:', 'n:', 'e:', 's:', 'park:', 'z:' }) do
+      redis.call('UNLINK', S.P .. name .. job)
+    end
+    redis.call('DEL', key)
+    return 0
+  end
+
+  register_frugal('drop_job', drop_job)
   register('job_number', job_number)
   register('put_job', put_job)
   register_frugal('job_state', job_state)

@@ -1,0 +1,75 @@
+"""How many more URLs may be leased of jobs that want a limited number of pages.
+
+Pages and leases are counted by tag, so all tags have to be read for it. That is done the more often
+the less room there is left. With several members the last pages can be a few too many: those that
+others lease between a reading and the claim behind it.
+"""
+
+import asyncio
+
+from skitter.frontier.model import PAGES, JobEntry, JobState
+from skitter.frontier.redis.core import Core
+from skitter.types import JobNumber
+from skitter.url.partition import TAGS
+
+NEAR = 1_000
+"""With less room than this, every claim is given what is left."""
+MOST_S = 5.0
+"""How old a reading may be."""
+
+
+class _Reading:
+    __slots__ = ("at", "good_for", "used")
+
+    def __init__(self, used: int, at: float, good_for: float) -> None:
+        self.used = used
+        self.at = at
+        self.good_for = good_for
+
+
+class Limits:
+    """The room left under the page limits of jobs."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+        self._readings: dict[JobNumber, _Reading] = {}
+        self._changes = -1
+        self._limited: dict[JobNumber, int] = {}
+
+    async def rooms(self) -> dict[JobNumber, int]:
+        """Return the room of every running job that has a limit."""
+        if self._changes != self._core.changes:
+            self._changes = self._core.changes
+            self._limited = _limited(await self._core.entries())
+        return {job: await self._room(job, pages) for job, pages in self._limited.items()}
+
+    async def _room(self, job: JobNumber, pages: int) -> int:
+        now = asyncio.get_running_loop().time()
+        reading = self._readings.get(job)
+        if reading is None or now - reading.at >= reading.good_for:
+            reading = self._readings[job] = await self._read(job, pages, reading)
+        return pages - reading.used
+
+    async def _read(self, job: JobNumber, pages: int, last: _Reading | None) -> _Reading:
+        keys = self._core.keys
+        asked = [(keys.tallies(tag, job), PAGES) for tag in range(TAGS)]
+        asked += [(keys.counts(tag, job), "l") for tag in range(TAGS)]
+        rows = await self._core.nodes.run_many(
+            [(key, ("HGET", key, field)) for key, field in asked]
+        )
+        used = sum(int(row) for row in rows if row is not None)
+        now = asyncio.get_running_loop().time()
+        room = pages - used
+        good_for = 0.0
+        if room >= NEAR and last is not None and now > last.at:
+            per_second = max(1.0, (used - last.used) / (now - last.at))
+            good_for = min(MOST_S, (room - NEAR) / per_second / 4)
+        return _Reading(used, now, good_for)
+
+
+def _limited(entries: dict[JobNumber, JobEntry]) -> dict[JobNumber, int]:
+    return {
+        job: entry.pages
+        for job, entry in entries.items()
+        if entry.pages is not None and entry.state is JobState.RUN
+    }

@@ -1,0 +1,94 @@
+"""A frontier on a real server or Cluster, opened, restarted and crashed like any other back end."""
+
+import secrets
+from collections.abc import Iterable
+from pathlib import Path
+
+import stores
+
+from skitter.frontier.base import OWNER_TTL_MS
+from skitter.frontier.model import Grant
+from skitter.frontier.redis.address import StoreAddress
+from skitter.frontier.redis.frontier import RedisFrontier
+from skitter.frontier.redis.nodes import Nodes
+from skitter.testing.virtual_clock import VirtualClock
+
+
+class Member(RedisFrontier):
+    """A frontier with connections of its own that remembers what it owns."""
+
+    def __init__(self, url: str, clock: VirtualClock) -> None:
+        self.nodes = Nodes(StoreAddress.parse(url))
+        super().__init__(self.nodes, clock=clock, virtual=True)
+        self.granted: dict[int, Grant] = {}
+
+    async def open(self) -> None:
+        await self.nodes.open()
+        await super().open()
+
+    async def own(
+        self, member: str, slots: Iterable[int], ttl_ms: int = OWNER_TTL_MS
+    ) -> list[Grant]:
+        grants = await super().own(member, slots, ttl_ms)
+        self.granted |= {grant.slot: grant for grant in grants}
+        return grants
+
+    async def leave(self) -> None:
+        """Go in good order."""
+        await self.disown(self.granted.values())
+        await self.vanish()
+
+    async def vanish(self) -> None:
+        """Go as a killed process does: nobody is told."""
+        await self.nodes.close()
+
+
+class RedisBackend:
+    """A namespace of its own on a server that all tests share."""
+
+    shared = True
+
+    def __init__(self, root: Path, clock: VirtualClock) -> None:
+        del root
+        self.clock = clock
+        self._url = f"{self.server_url()}?namespace=t{secrets.token_hex(8)}"
+        self._members: list[Member] = []
+
+    def server_url(self) -> str:
+        return stores.shared_redis().url
+
+    async def open(self) -> Member:
+        return await self.join()
+
+    async def join(self) -> Member:
+        """Open the same store once more, as another process would."""
+        member = Member(self._url, self.clock)
+        await member.open()
+        self._members.append(member)
+        return member
+
+    async def restart(self) -> Member:
+        await self._members.pop(0).leave()
+        return await self.open()
+
+    async def crash(self) -> Member:
+        await self._members.pop(0).vanish()
+        return await self.open()
+
+    async def close(self) -> None:
+        for member in self._members:
+            await member.vanish()
+
+
+class ValkeyBackend(RedisBackend):
+    """The same on Valkey."""
+
+    def server_url(self) -> str:
+        return stores.shared_redis("valkey").url
+
+
+class ClusterBackend(RedisBackend):
+    """The same on three masters with a replica each."""
+
+    def server_url(self) -> str:
+        return stores.shared_cluster().url

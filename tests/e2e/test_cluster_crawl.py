@@ -1,0 +1,489 @@
+"""A crawl on a shared store, with helpers or without, gives what one process would give."""
+
+import json
+import signal
+import subprocess
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from archiving import check_with_tools, warcs_in
+from clusters import (
+    STORES,
+    Background,
+    ManyHosts,
+    command_line,
+    environment,
+    essence,
+    family,
+    gone,
+    members,
+    node,
+    own_store,
+)
+from crawling import Run, command, facts, lines_in, site_run, summary
+from outputs import read_jsonl, read_output
+from stores import start_redis
+
+from skitter.demo.child import DemoProcess
+from skitter.demo.model import Target
+from skitter.demo.truth import Plan, ground_truth
+from skitter.demo.verify import record_problems
+
+pytestmark = pytest.mark.e2e
+
+SITES = ["news", "gazette", "docs", "tides", "shop"]
+
+
+@pytest.fixture(scope="module")
+def demo() -> Iterator[DemoProcess]:
+    with DemoProcess(pages=120) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def alone(demo: DemoProcess, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """A finished crawl of one process, its state in its directory."""
+    run = demo_sites(tmp_path_factory.mktemp("alone"), demo)
+    assert summary(run.finish())["queued"] == 0
+    return run
+
+
+@pytest.fixture(scope="module")
+def many() -> Iterator[ManyHosts]:
+    with ManyHosts(16, 6) as site:
+        yield site
+
+
+def demo_sites(directory: Path, demo: DemoProcess, *flags: str) -> Run:
+    return site_run(directory, demo, SITES, "--per-host", "8", *flags)
+
+
+def own_urls(records: list[dict[str, Any]]) -> Counter[str]:
+    return Counter(record["url"] for record in records if "//many.test" not in record["url"])
+
+
+def each_once(site: ManyHosts, run: Run) -> None:
+    """Check that a file has every page of the site exactly once."""
+    found = own_urls(run.records())
+    assert set(found.values()) == {1}
+    assert set(found) == site.urls
+
+
+# The same as alone
+
+
+@pytest.mark.parametrize("kind", list(STORES))
+def test_a_crawl_on_a_store_equals_one_on_its_own(
+    kind: str, demo: DemoProcess, alone: Run, tmp_path: Path
+) -> None:
+    others = [tmp_path / f"pages{ending}" for ending in (".sqlite", ".csv")]
+    outs = [word for path in others for word in ("--out", str(path))]
+    url = own_store(kind)
+    run = demo_sites(tmp_path, demo, "--store", url, *outs)
+    ended = summary(run.finish())
+    assert essence(run.records()) == essence(alone.records())
+    truth = ground_truth(
+        demo.web,
+        Plan(entries=tuple(Target(site, "/") for site in SITES), scope="host", sitemaps="auto"),
+    )
+    records = read_jsonl(run.out)
+    assert list(record_problems(truth, [msgspec.to_builtins(one) for one in records])) == []
+    for path in others:
+        assert read_output(path) == records, path.suffix
+    assert (ended["queued"], ended["pages"]) == (0, len(records))
+    assert members(url) == 0, "it has left"
+
+
+@pytest.mark.parametrize("kind", ["redis", "cluster"])
+def test_helpers_change_nothing_of_the_result_and_archive_what_they_fetch(
+    kind: str, many: ManyHosts, tmp_path: Path
+) -> None:
+    url, warc = own_store(kind), tmp_path / "warc"
+    run = many.run(tmp_path, "--store", url, "--warc", str(warc))
+    with node(tmp_path / "node", run, "--store", url, "--workers", "2") as helper:
+        helper.until("two members", lambda: members(url) == 2)
+        summary(run.finish())
+        assert helper.interrupted() == 130
+        assert "left the cluster: interrupted" in helper.told
+    each_once(many, run)
+    titles = {record["url"]: record["title"] for record in run.records()}
+    assert titles[many.url("h1.many.test", "/h1.many.test/3")] == "h1.many.test 3"
+
+    files = warcs_in(warc)
+    assert all(check_with_tools(path) for path in files)
+    fetched_into = {record["warc_file"] for record in run.records()}
+    assert fetched_into <= {path.name for path in files}
+    assert len(fetched_into) >= 2, "nobody has helped"
+    for name in fetched_into:
+        page = next(r for r in run.records() if r["warc_file"] == name)
+        shown = command("page", page["url"], "--store", url, "--body")
+        assert (shown.code, f"<title>{page['title']}" in shown.out) == (0, True), shown
+
+
+def test_workers_of_the_same_machine_help_and_end_with_the_crawl(
+    many: ManyHosts, tmp_path: Path
+) -> None:
+    url = own_store()
+    runs = [
+        many.run(tmp_path / "own", "--workers", "2"),
+        many.run(tmp_path / "shared", "--workers", "2", "--store", url),
+    ]
+    with ExitStack() as stack:
+        crawls = [
+            stack.enter_context(
+                Background(run.directory, *run.command("--delay", "0.1", "--concurrency", "8")[1:])
+            )
+            for run in runs
+        ]
+        for crawl in crawls:
+            crawl.until("workers", lambda pid=crawl.pid: len(family(pid)) >= 3)  # type: ignore[misc]
+        families = [family(crawl.pid) for crawl in crawls]
+        assert [crawl.ended() for crawl in crawls] == [0, 0], [crawl.told for crawl in crawls]
+    for run in runs:
+        each_once(many, run)
+    assert gone([pid for pids in families for pid in pids], 2)
+
+
+def test_two_crawls_share_a_store_and_a_node(tmp_path: Path) -> None:
+    url = own_store()
+    with ManyHosts(6, 5) as first, ManyHosts(6, 5) as second, ExitStack() as stack:
+        runs = [
+            site.run(tmp_path / name, "--store", url, "--delay", "0.1")
+            for name, site in (("first", first), ("second", second))
+        ]
+        helper = stack.enter_context(
+            node(tmp_path / "node", runs[0], "--store", url, "--workers", "1")
+        )
+        helper.until("a member", lambda: members(url) == 1)
+        crawls = [
+            stack.enter_context(Background(run.directory, *run.command()[1:])) for run in runs
+        ]
+        assert [crawl.ended() for crawl in crawls] == [0, 0], [crawl.told for crawl in crawls]
+        assert helper.interrupted() == 130
+        for site, run in zip((first, second), runs, strict=True):
+            each_once(site, run)
+            assert json.loads(crawls[runs.index(run)].output)["queued"] == 0
+
+
+# Stopped, killed, begun again
+
+
+def test_ctrl_c_ends_soon_though_nodes_go_on_and_the_same_command_finishes(
+    tmp_path: Path,
+) -> None:
+    url = own_store()
+    with ManyHosts(12, 60) as site:
+        run = site.run(tmp_path, "--store", url, "--delay", "0.02")
+        with node(tmp_path / "node", run, "--store", url, "--workers", "1") as helper:
+            helper.until("a member", lambda: members(url) == 1)
+            with Background(tmp_path, *run.command()[1:]) as crawl:
+                crawl.until("records", lambda: lines_in(run.out) > 40)
+                began = time.monotonic()
+                assert crawl.interrupted() == 130
+                assert time.monotonic() - began < 12
+            partial = run.records()
+            assert 40 < len(partial) < len(site.urls)
+            ended = summary(run.finish())
+            helper.interrupted()
+        each_once(site, run)
+        assert run.records()[: len(partial)] == partial
+        assert ended["queued"] == 0
+        assert max(Counter(site.asked).values()) == 1
+
+
+def test_a_killed_crawl_goes_on_where_it_was_and_nodes_go_on_without_it(tmp_path: Path) -> None:
+    url = own_store()
+    with ManyHosts(12, 30) as site:
+        run = site.run(tmp_path, "--store", url, "--delay", "0.05")
+        with node(tmp_path / "node", run, "--store", url, "--workers", "1") as helper:
+            helper.until("a member", lambda: members(url) == 1)
+            with Background(tmp_path, *run.command()[1:]) as crawl:
+                crawl.until("records", lambda: lines_in(run.out) > 20)
+                crawl.kill()
+            before = len(site.asked)
+            helper.until("more requests", lambda: len(site.asked) > before + 10)
+            summary(run.finish())
+            helper.interrupted()
+        each_once(site, run)
+
+
+def test_fresh_starts_over_in_the_store(many: ManyHosts, tmp_path: Path) -> None:
+    url = own_store()
+    run = many.run(tmp_path, "--store", url)
+    summary(run.finish())
+    asked = len(many.asked)
+    again = summary(run.finish())
+    assert len(many.asked) == asked, "a finished crawl fetches nothing"
+    assert again["pages"] == len(run.records())
+    ended = summary(run.finish("--fresh"))
+    assert len(many.asked) == 2 * asked
+    assert ended["pages"] == len(run.records())
+    each_once(many, run)
+    [listed] = [json.loads(command("job", "export", "--store", url).out.splitlines()[0])["job"]]
+    assert listed == run.records()[0]["job"]
+
+
+def test_a_second_crawl_of_the_same_job_is_refused_and_harms_nothing(tmp_path: Path) -> None:
+    url = own_store()
+    with ManyHosts(6, 40) as site:
+        first = site.run(tmp_path / "first", "--store", url, "--delay", "0.3")
+        with Background(first.directory, *first.command()[1:]) as crawl, ExitStack() as stack:
+            crawl.until("records", lambda: lines_in(first.out) > 5)
+            same = stack.enter_context(Background(tmp_path / "same", *first.command()[1:]))
+            others = [
+                stack.enter_context(
+                    Background(tmp_path, *site.run(tmp_path / name, *flags).command()[1:])
+                )
+                for name, flags in {
+                    "other": ("--store", url, "--delay", "0.3"),
+                    "fresh": ("--store", url, "--delay", "0.3", "--fresh"),
+                }.items()
+            ]
+            assert same.ended() == 2
+            assert "in use by another Skitter process" in same.told
+            for other in others:
+                assert other.ended(20) == 2, other.told
+                assert "the records of this job are being written by" in other.told
+                assert "help it with: skitter node" in other.told
+                assert len([li for li in other.told.splitlines() if li.startswith("skitter:")]) == 1
+            count = lines_in(first.out)
+            crawl.until("more records", lambda: lines_in(first.out) > count + 5)
+            assert crawl.interrupted() == 130
+        assert max(Counter(site.asked).values()) == 1
+        found = own_urls(first.records())
+        assert set(found.values()) == {1}
+
+
+def test_other_settings_under_the_same_id_are_refused(many: ManyHosts, tmp_path: Path) -> None:
+    url = own_store()
+    run = many.run(tmp_path / "one", "--store", url, "--pages", "2")
+    summary(run.finish())
+    for more, said in (
+        (["--depth", "1"], "with other settings (depth is"),
+        (["--out", str(tmp_path / "more.csv")], "this crawl writes to"),
+        (["--warc", str(tmp_path / "warc")], "this crawl has begun with"),
+    ):
+        ended = command(*run.command(*more)[1:])
+        assert ended.code == 2, ended
+        assert said in ended.err, ended
+    embedded = many.run(tmp_path / "two", "--pages", "2")
+    summary(embedded.finish())
+    ended = command(*embedded.command("--store", url)[1:])
+    assert (ended.code, "holds a crawl without --store" in ended.err) == (2, True)
+
+
+# What a crawl may ask for
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        ["--order", "best", "--keywords", "market, tide, release"],
+        ["--sitemaps", "only"],
+        ["--seen", "compact", "--depth", "2"],
+    ],
+    ids=["best-first", "sitemaps", "depth"],
+)
+def test_what_is_asked_for_is_done_by_all_members_alike(
+    flags: list[str], demo: DemoProcess, tmp_path: Path
+) -> None:
+    url = own_store()
+    runs = {
+        "alone": demo_sites(tmp_path / "alone", demo, *flags),
+        "together": demo_sites(tmp_path / "together", demo, *flags, "--store", url),
+    }
+    helped = runs["together"]
+    with node(tmp_path / "node", helped, "--store", url, "--workers", "1") as helper:
+        helper.until("a member", lambda: members(url) == 1)
+        started = [run.start() for run in runs.values()]
+        for process in started:
+            assert process.wait(90) == 0, process.communicate()
+            process.communicate()
+        helper.interrupted()
+    assert essence(helped.records()) == essence(runs["alone"].records())
+
+
+class _Moved(BaseHTTPRequestHandler):
+    """``start.test`` has moved to ``home.test``, whose pages link to each other and elsewhere."""
+
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self) -> None:
+        host = self.headers["Host"].partition(":")[0]
+        port = self.server.server_address[1]
+        body, status = b"", 200
+        if host == "start.test" and self.path == "/":
+            status = 301
+        elif host == "home.test" and self.path == "/":
+            links = "".join(f'<a href="/{n}">{n}</a>' for n in range(30))
+            away = f'<a href="http://away.test:{port}/">away</a>'
+            body = f"<title>home</title>{links}{away}".encode()
+        elif self.path == "/robots.txt":
+            status = 404
+        else:
+            body = f"<title>{host}{self.path}</title>".encode()
+        self.send_response(status)
+        if status == 301:
+            self.send_header("Location", f"http://home.test:{port}/")
+        self.send_header("Content-Type", "text/html")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002  as the library has it
+        """Say nothing."""
+
+
+@contextmanager
+def moved_site() -> Iterator[int]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _Moved)
+    server.daemon_threads = True
+    thread = threading.Thread(target=server.serve_forever, args=(0.05,))
+    thread.start()
+    try:
+        yield server.server_port
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def test_an_entry_that_leads_to_another_host_widens_the_scope_for_all_members(
+    tmp_path: Path,
+) -> None:
+    url = own_store()
+    with moved_site() as port:
+        (tmp_path / "hosts").write_text("127.0.0.1 start.test home.test away.test\n")
+        reach = ["--hosts", str(tmp_path / "hosts"), "--allow-private", "--sitemaps", "no"]
+        flags = [*reach, "--delay", "0.02", "--store", url]
+        run = Run(tmp_path, [f"http://start.test:{port}/"], flags)
+        with node(tmp_path / "node", run, "--store", url, "--workers", "2") as helper:
+            helper.until("members", lambda: members(url) == 2)
+            summary(run.finish())
+            helper.interrupted()
+    found = [record["final_url"] for record in run.records() if record["outcome"] == "ok"]
+    home = f"http://home.test:{port}/"
+    assert sorted(found) == sorted([home, *(f"{home}{n}" for n in range(30))])
+
+
+@pytest.mark.parametrize("helpers", [0, 2])
+def test_the_limit_of_pages_is_kept_by_all_members_together(
+    helpers: int, many: ManyHosts, tmp_path: Path
+) -> None:
+    url = own_store()
+    run = many.run(tmp_path, "--store", url, "--pages", "30")
+    with ExitStack() as stack:
+        if helpers:
+            helper = stack.enter_context(
+                node(tmp_path / "node", run, "--store", url, "--workers", str(helpers))
+            )
+            helper.until("members", lambda: members(url) == helpers)
+        ended = summary(run.finish())
+    assert len(run.records()) == ended["pages"] == 30
+
+
+# Looking into it
+
+
+def test_page_and_export_tell_the_same_of_a_store_as_of_a_directory(
+    demo: DemoProcess, alone: Run, tmp_path: Path
+) -> None:
+    url = own_store()
+    run = demo_sites(tmp_path, demo, "--store", url)
+    summary(run.finish())
+    for record in run.records()[:3]:
+        shown = command("page", record["url"], "--store", url, "--json")
+        assert shown.code == 0, shown
+        mine, theirs = json.loads(shown.out), facts(alone.data, record["url"])
+        assert mine.keys() == theirs.keys()
+        assert mine["why"].split()[:3] == theirs["why"].split()[:3]
+        assert essence([mine["record"]]) == essence([theirs["record"]])
+
+    lines = command("job", "export", "--store", url).out.splitlines()
+    assert essence([json.loads(line) for line in lines]) == essence(alone.records())
+    out = tmp_path / "export.sqlite"
+    assert command("job", "export", "--store", url, "--out", out).code == 0
+    assert len(read_output(out)) == len(lines)
+    refused = command("job", "export", "--store", url, "--out", run.out, "--force")
+    assert (refused.code, "the crawl itself writes to it" in refused.err) == (2, True)
+
+    seeds = [
+        command("job", "export", *place, "--seeds", "12", "--json").out.splitlines()
+        for place in (("--store", url), ("--data", str(alone.data)))
+    ]
+    assert seeds[0] == seeds[1]
+    assert len(seeds[0]) > 12
+
+    unknown = command("job", "export", "nobody", "--store", url)
+    assert (unknown.code, "name one of them" in unknown.err) == (2, True)
+
+
+# What others may see
+
+
+def test_no_list_of_processes_and_no_log_shows_a_password(tmp_path: Path) -> None:
+    word = "hunter2-secret"
+    with (
+        start_redis(tmp_path / "redis", options={"requirepass": word}) as server,
+        ManyHosts(4, 20) as site,
+    ):
+        env = {"SKITTER_STORE": server.url, "SKITTER_TOKEN": "token-secret"}
+        run = site.run(tmp_path, "--delay", "0.1", "--workers", "2")
+        words = [word for word in run.command()[1:] if word != "--quiet"]
+        with ExitStack() as stack:
+            crawl = stack.enter_context(Background(tmp_path, *words, env=env))
+            helper = stack.enter_context(node(tmp_path / "node", run, "--workers", "2", env=env))
+            for one in (crawl, helper):
+                one.until("workers", lambda pid=one.pid: len(family(pid)) >= 3)  # type: ignore[misc]
+            crawl.until("records", lambda: lines_in(run.out) > 10)
+            pids = [pid for one in (crawl, helper) for pid in family(one.pid)]
+            lines = [command_line(pid) for pid in pids]
+            assert len([line for line in lines if "--index" in line]) == 4, lines
+            assert not [line for line in lines if "secret" in line]
+            assert crawl.ended() == 0, crawl.told
+            assert helper.interrupted() == 130
+            assert "secret" not in crawl.told + crawl.output + helper.told
+        shown = subprocess.run(
+            run.command()[:1] + ["config", "show"],
+            env={**environment_of_this_test(), **env},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+    assert "secret" not in shown
+    assert f"redis://***@127.0.0.1:{server.port}/" in shown or "redis://@127.0.0.1" in shown
+    for path in tmp_path.rglob("*"):
+        if path.is_file() and "redis" not in path.relative_to(tmp_path).parts[:1]:
+            assert b"secret" not in path.read_bytes(), path
+
+
+def environment_of_this_test() -> dict[str, str]:
+    return environment(_own_pid())
+
+
+def _own_pid() -> int:
+    return int(Path("/proc/self").resolve().name)
+
+
+def test_workers_do_not_outlive_a_crawl_that_is_killed(tmp_path: Path) -> None:
+    with ManyHosts(4, 60) as site, ExitStack() as stack:
+        runs = [
+            site.run(tmp_path / "own", "--workers", "2", "--delay", "0.2"),
+            site.run(tmp_path / "shared", "--workers", "1", "--delay", "0.2", "--store", own_store()),
+        ]
+        pids: list[int] = []
+        for run in runs:
+            crawl = stack.enter_context(Background(run.directory, *run.command()[1:]))
+            crawl.until("records", lambda out=run.out: lines_in(out) > 5)  # type: ignore[misc]
+            pids += family(crawl.pid)[1:]
+            crawl.send(signal.SIGKILL)
+        assert len(pids) == 3
+        assert gone(pids, 12)

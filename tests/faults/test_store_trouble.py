@@ -1,0 +1,217 @@
+"""A store that restarts, hangs, is slow, full or away: the crawl waits, says so, and goes on."""
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from cluster_world import (
+    INTERRUPTED,
+    SAFE,
+    Command,
+    World,
+    count_problems,
+    ledger_problems,
+    now_ms,
+    overlaps,
+    record_problems,
+    records_in,
+    repeats,
+)
+from ledger_web import Asked, LedgerWeb, WebPlan
+from stores import RedisServer, start_redis
+
+pytestmark = pytest.mark.fault
+
+SOAK = "SOAK" in os.environ
+WEB = WebPlan(hosts=6, pages=20, large=40, slow=1, hops=2)
+AWAY_S = 60 if SOAK else 20
+HANGS_S = 6
+ACK_S = 1.0
+"""How long after its answer a page may take to be acked, on a busy machine."""
+EVERYSEC_S = 1.0
+
+
+@pytest.fixture
+def web(tmp_path: Path) -> Iterator[LedgerWeb]:
+    with LedgerWeb(WEB, tmp_path / "asked") as web:
+        yield web
+
+
+def more_pages(world: World, number: int = 4) -> None:
+    """Wait until that many more pages are in the file."""
+    goal = world.lines_written() + number
+    world.wait(lambda: world.lines_written() >= goal, 40)
+
+
+def said_since(command: Command, before: int, *words: str) -> Callable[[], bool]:
+    """Return a question whether a command has said one of some words after a moment."""
+    return lambda: any(word in command.told[before:] for word in words)
+
+
+def waits_and_says(world: World, *words: str, seconds: float = 15) -> None:
+    """Wait until crawl and node say why they wait."""
+    everyone = [world.crawl, *world.nodes.values()]
+    before = [len(command.told) for command in everyone]
+    for command, place in zip(everyone, before, strict=True):
+        world.wait(said_since(command, place, *words), seconds)
+
+
+@pytest.mark.timeout(240)
+def test_a_store_that_is_slow_hangs_is_full_or_away_is_waited_for(
+    tmp_path: Path, web: LedgerWeb
+) -> None:
+    with start_redis(tmp_path / "redis", options=SAFE) as store, World(tmp_path, web, store) as w:
+        w.begin("two-a")
+
+        for line in w.lines.values():
+            line.slow(0.1)
+        more_pages(w)
+        for line in w.lines.values():
+            line.heal()
+
+        store.pause()
+        began = time.monotonic()
+        waits_and_says(w, "does not answer")
+        time.sleep(max(0.0, HANGS_S - (time.monotonic() - began)))
+        store.resume()
+        more_pages(w)
+
+        store.cli("CONFIG", "SET", "maxmemory", "1mb")
+        waits_and_says(w, "is full")
+        store.cli("CONFIG", "SET", "maxmemory", "0")
+        more_pages(w)
+
+        for line in w.lines.values():
+            line.cut()
+        began = time.monotonic()
+        waits_and_says(w, "does not answer")
+        time.sleep(max(0.0, AWAY_S - (time.monotonic() - began)))
+        for line in w.lines.values():
+            line.heal()
+        more_pages(w)
+
+        w.finish(60)
+        assert w.crawl.started == 1
+        assert ledger_problems(w) == []
+
+
+@pytest.mark.timeout(120)
+def test_with_appendfsync_always_a_killed_store_has_lost_nothing(
+    tmp_path: Path, web: LedgerWeb
+) -> None:
+    with start_redis(tmp_path / "redis", options=SAFE) as store, World(tmp_path, web, store) as w:
+        w.begin("two-a")
+        kills: list[float] = []
+        for _ in range(3):
+            more_pages(w, 8)
+            recorded = {record["url"] for record in whole_records(w)}
+            kills.append(now_ms())
+            store.kill()
+            time.sleep(0.5)
+            store.start()
+            more_pages(w, 1)
+            again = {asked.url for asked in web.asked() if asked.begin > kills[-1]}
+            assert not again & recorded, "asked for again though recorded"
+        w.finish(60)
+        assert ledger_problems(w) == []
+        in_flight = repeats(web.asked())
+        assert len(in_flight) <= len(kills) * WEB.hosts
+        for answered in in_flight.values():
+            assert any(kill - ACK_S * 1000 < answered[0].end for kill in kills)
+
+
+def whole_records(world: World) -> list[dict[str, object]]:
+    """Return the records of a file that may have half of one at its end."""
+    lines = world.out.read_bytes().rpartition(b"\n")[0]
+    (world.folder / "so-far").write_bytes(lines)
+    return records_in(world.folder / "so-far")
+
+
+def aof(store: RedisServer) -> Path:
+    """Return the file that a server appends to."""
+    [path] = (store.folder / "appendonlydir").glob("*.incr.aof")
+    return path
+
+
+@pytest.mark.timeout(300)
+def test_with_appendfsync_everysec_a_power_cut_repeats_a_second_and_loses_nothing(
+    tmp_path: Path, web: LedgerWeb, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = {"appendonly": "yes", "appendfsync": "everysec"}
+    with (
+        start_redis(tmp_path / "redis", options=options) as store,
+        World(tmp_path, web, store) as w,
+    ):
+        w.begin("two-a")
+        cuts: list[float] = []
+        for _ in range(3):
+            more_pages(w, 8)
+            synced = aof(store).stat().st_size
+            time.sleep(EVERYSEC_S)
+            cuts.append(now_ms())
+            store.kill()
+            # A killed process loses nothing that it has written: only a power cut does.
+            os.truncate(aof(store), synced)
+            store.start()
+        w.finish(200)
+
+        asked = web.asked()
+        lost_ms = [(cut - (EVERYSEC_S + ACK_S) * 1000, cut + ACK_S * 1000) for cut in cuts]
+
+        def in_a_lost_second(request: Asked) -> bool:
+            return any(low < request.end < high for low, high in lost_ms)
+
+        again = repeats(asked)
+        assert all(in_a_lost_second(answered[0]) for answered in again.values())
+        doubtful = {request.url for request in asked if in_a_lost_second(request)}
+        problems = record_problems(web, records_in(w.out))
+        twice = [line for line in problems if line.startswith("recorded 2 times")]
+        assert {line.rpartition(" ")[2] for line in twice} <= doubtful
+        assert [line for line in problems if line not in twice] == []
+        assert count_problems(w.counts()) == []
+        with capsys.disabled():
+            print(f"\n{len(cuts)} power cuts: {len(again)} asked for again, {len(twice)} twice")
+        # The rest of a host that was asked in the lost second is forgotten with it.
+        assert [clash for clash in overlaps(asked) if clash.before.begin < cuts[0] - 2_000] == []
+
+
+@pytest.mark.timeout(120)
+def test_a_crawl_that_is_told_to_stop_while_the_store_is_away_ends(
+    tmp_path: Path, web: LedgerWeb
+) -> None:
+    with start_redis(tmp_path / "redis", options=SAFE) as store, World(tmp_path, web, store) as w:
+        w.begin("two-a")
+        store.kill()
+        waits_and_says(w, "does not answer")
+        for command in (w.nodes["two-a"], w.crawl):
+            # One lets it finish, which it cannot; the third one is enough for everybody.
+            for _ in range(3):
+                if command.up:
+                    command.send(signal.SIGTERM)
+                    time.sleep(1.0)
+            assert command.wait(5) == INTERRUPTED
+        store.start()
+        w.crawl.start()
+        w.finish(90)
+        assert record_problems(web, records_in(w.out)) == []
+
+
+CLOCKS = Path(__file__).with_name("wrong_clock.py")
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("hours", ["1", "-1"] if SOAK else ["1"])
+def test_a_node_whose_clock_is_an_hour_off_works_all_the_same(
+    tmp_path: Path, web: LedgerWeb, hours: str
+) -> None:
+    runner = [sys.executable, str(CLOCKS), hours]
+    with start_redis(tmp_path / "redis", options=SAFE) as store, World(tmp_path, web, store) as w:
+        w.crawl.start()
+        w.node("two-a", runner=runner).start()
+        w.finish(90)
+        assert ledger_problems(w) == []
+        assert "200" in w.nodes["two-a"].told, "the node has fetched nothing"

@@ -1,0 +1,77 @@
+"""``skitter up``: what flags, environment and file make of a master."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from crawling import command
+
+from skitter.cli.up_run import DEFAULT_PORT, up_options
+from skitter.config import resolve
+from skitter.wiring.up import UpOptions
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "xdg"))
+    for name in [name for name in os.environ if name.startswith("SKITTER_")]:
+        monkeypatch.delenv(name)
+    return tmp_path
+
+
+def options(env: Mapping[str, str] | None = None, **flags: Any) -> UpOptions:
+    return up_options(resolve(flags, env or {}, Path.cwd()).settings)
+
+
+def test_a_master_listens_on_this_machine_alone_unless_told_otherwise() -> None:
+    made = options()
+    assert (made.host, made.port) == ("127.0.0.1", DEFAULT_PORT)
+    assert made.data == Path(".skitter/up")
+    assert made.workers == len(os.sched_getaffinity(0))
+    assert made.token == ""
+
+
+def test_every_flag_arrives() -> None:
+    given: dict[str, Any] = {
+        "data": Path("d"),
+        "host": "10.0.0.5",
+        "port": 0,
+        "token": "t",
+        "workers": 0,
+        "concurrency": 5,
+        "allow_private": True,
+        "hosts": Path("h"),
+        "fast": True,
+        "quiet": True,
+    }
+    assert options(**given) == UpOptions(**given)
+
+
+def test_the_environment_and_a_file_say_the_same_as_flags(here: Path) -> None:
+    (here / "skitter.toml").write_text('host = "10.0.0.6"\nport = 1\n')
+    made = options({"SKITTER_PORT": "2", "SKITTER_TOKEN": "hush"})
+    assert (made.host, made.port, made.token) == ("10.0.0.6", 2, "hush")
+
+
+@pytest.mark.parametrize("flags", [["--port", "-1"], ["--port", "65536"], ["--workers", "-1"]])
+def test_numbers_that_make_no_sense_are_refused_in_one_line(flags: list[str]) -> None:
+    ended = command("up", *flags)
+    assert (ended.code, ended.out) == (2, "")
+    [line] = ended.err.splitlines()
+    assert line.startswith(f"skitter: {flags[0]}: ")
+
+
+@pytest.mark.parametrize("words", [["list"], ["show", "x"]])
+def test_jobs_of_a_master_that_is_not_there(here: Path, words: list[str]) -> None:
+    ended = command("job", *words)
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err == (
+        "skitter: --data .skitter/up: no such directory; wanted that of a skitter up\n"
+    )
+    (here / "state").mkdir()
+    ended = command("job", *words, "--data", here / "state")
+    assert ended.code == 2
+    assert "nothing runs there; start it with: skitter up" in ended.err
