@@ -30,6 +30,7 @@ bench: install
 
 # The fault and property tests for hours instead of minutes.
 soak: install
+	@bash scripts/apt-install.sh $(TEST_PACKAGES)
 	SOAK=1 .venv/bin/python -m pytest -m fault --timeout 0 tests/faults
 	SOAK=1 .venv/bin/python -m pytest --timeout 0 tests/contract/test_frontier_machine.py
 

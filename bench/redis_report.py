@@ -9,7 +9,7 @@ from bench.redis_server import DESCRIPTION
 from bench.results import Bar, Run, cpu, middle, of, recorded, speed, times
 
 ONE, TWO = "skitter-redis-1", "skitter-redis-2"
-_HEADS = ("web pages", "pages/s", "CPU ms/page", "Redis ms/page", "RSS MB", "missed", "twice",
+_HEADS = ("web pages", "pages/s", "CPU ms", "Redis ms", "RSS MB", "missed", "twice",
           "forbidden", "records")  # fmt: skip
 
 
@@ -31,8 +31,8 @@ def redis_bars(runs: Sequence[Run]) -> list[Bar]:
 
 
 def redis_table(title: str, runs: Sequence[Run], names: Sequence[str], *, many: bool) -> Table:
-    """Return the table of medians of one web."""
-    grid = Table(title=f"{title}; {DESCRIPTION}", title_justify="left")
+    """Return the table of medians of one web; CPU is per page, of all members and of Redis."""
+    grid = Table(title=f"{title}; CPU per page; {DESCRIPTION}", title_justify="left")
     grid.add_column("crawler", no_wrap=True)
     for head in _HEADS:
         grid.add_column(head, justify="right")

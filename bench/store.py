@@ -13,6 +13,7 @@ import asyncio
 import json
 import os
 import shutil
+import signal
 import sys
 import time
 from collections.abc import AsyncIterator, Iterator, Sequence
@@ -217,8 +218,8 @@ def table(found: Sequence[Measured], pages: int) -> Table:
     """Return what was measured."""
     title = f"{found[0].urls:,} URLs in Redis, {pages:,} pages worked on; {DESCRIPTION}"
     grid = Table(title=title, title_justify="left")
-    heads = ("hosts", "passed over", "bytes/known", "bytes/queued", "bytes/host", "all, bytes/URL",
-             "offer µs/URL", "claim s/1,000", "ack s/1,000", "member ms/page")  # fmt: skip
+    heads = ("hosts", "missed", "B/known", "B/queued", "B/host", "all B/URL",
+             "offer µs", "claims s", "acks s", "member ms")  # fmt: skip
     grid.add_column("seen")
     for head in heads:
         grid.add_column(head, justify="right")
@@ -250,6 +251,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     need_packages(**{"redis-server": "redis-server", "taskset": "util-linux"})
     OUT.mkdir(parents=True, exist_ok=True)
+    # The server is stopped by unwinding, also when the bench itself is told to end.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     cores = sorted(os.sched_getaffinity(0))
     # The server has the first core, as in the comparison, and the member another.
     os.sched_setaffinity(0, set(cores[1:2] or cores))
@@ -258,8 +261,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for hosts in options.hosts:
         for kind in options.seen:
             found.append(_one(kind, options, hosts, cores))
-            print(f"{kind} on {hosts:,} hosts: {found[-1].total:.1f} bytes/URL", file=sys.stderr)
+            print(found[-1], file=sys.stderr)
     console.print(table(found, options.pages))
+    print(
+        "B: bytes; missed: new URLs taken for known; offer µs, claims s, acks s: CPU of the server"
+    )
+    print("for one URL and for 1,000 pages; member ms: CPU of the member for one page")
     worst = max((row.known for row in found if row.seen == "exact"), default=None)
     met = worst is None or worst <= KNOWN_BAR
     if worst is not None:

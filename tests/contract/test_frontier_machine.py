@@ -536,6 +536,10 @@ class BloomMachine(FrontierMachine):
     backend_name = "embedded-bloom"
 
 
+class RemoteMachine(FrontierMachine):
+    backend_name = "remote"
+
+
 class RedisMachine(FrontierMachine):
     backend_name = "redis"
     jobs_checked = 1
@@ -555,6 +559,8 @@ TestUnbufferedFrontier = UnbufferedMachine.TestCase
 TestUnbufferedFrontier.settings = settings(HISTORIES, max_examples=HISTORIES.max_examples // 2)
 TestBloomFrontier = BloomMachine.TestCase
 TestBloomFrontier.settings = settings(HISTORIES, max_examples=HISTORIES.max_examples // 2)
+TestRemoteFrontier = RemoteMachine.TestCase
+TestRemoteFrontier.settings = settings(HISTORIES, max_examples=HISTORIES.max_examples // 10)
 TestRedisFrontier = RedisMachine.TestCase
 TestRedisFrontier.settings = settings(HISTORIES, max_examples=HISTORIES.max_examples // 6)
 TestValkeyFrontier = ValkeyMachine.TestCase

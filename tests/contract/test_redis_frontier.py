@@ -128,6 +128,7 @@ async def test_ownership_entries_and_control_may_be_asked_for_twice(
     verbs = ("own", "disown", "enter", "renew", "put_job", "job_state", "clear", "set_host")
     made = twice(rig, monkeypatch, *verbs)
     await rig.own()
+    await rig.add_job("job-2")
     await rig.offer("a", rig.link("nav", page_class=PageClass.NAV))
     lease = await rig.take_one()
     assert await rig.store.enter(lease, OTHER_HOST) == 0
@@ -170,7 +171,7 @@ async def test_a_part_of_the_store_that_is_being_moved_is_waited_for(rig: Rig) -
     await nodes.run(anchor, "HSET", anchor, "frozen", 1)
 
     async def thaw() -> None:
-        while "moved" not in member(rig).trouble:
+        while "frozen" not in member(rig).trouble:
             await asyncio.sleep(0.01)
         await nodes.run(anchor, "HDEL", anchor, "frozen")
 
@@ -218,6 +219,7 @@ async def test_very_long_pages_and_batches_are_cut_into_calls(
     assert (receipt.accepted, receipt.new) == (10, 2_000 + 9 * 300)
     assert len(made) > 3
     assert (await rig.counts()).queued == receipt.new
+    rig.tick(1)
     order = await rig.paths_in_order(limit=3)
     assert order == ["long/0", "long/1", "long/2"]
 

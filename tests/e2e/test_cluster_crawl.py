@@ -288,7 +288,7 @@ def test_other_settings_under_the_same_id_are_refused(many: ManyHosts, tmp_path:
     [
         ["--order", "best", "--keywords", "market, tide, release"],
         ["--sitemaps", "only"],
-        ["--seen", "compact", "--depth", "2"],
+        ["--depth", "2"],
     ],
     ids=["best-first", "sitemaps", "depth"],
 )

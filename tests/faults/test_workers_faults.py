@@ -154,7 +154,7 @@ def seen_of(pid: int) -> str:
     )
 
 
-@pytest.mark.timeout(180)
+@pytest.mark.timeout(0 if SOAK else 180)
 def test_workers_of_a_crawl_are_killed_and_paused_and_nothing_is_lost(site: Site) -> None:
     crawl = site.crawl(workers=2)
     crawl.start()
@@ -173,7 +173,7 @@ def test_workers_of_a_crawl_are_killed_and_paused_and_nothing_is_lost(site: Site
     assert "signal SIGKILL" in crawl.told
 
 
-@pytest.mark.timeout(180)
+@pytest.mark.timeout(0 if SOAK else 180)
 def test_workers_end_with_their_crawl_and_the_same_command_goes_on(site: Site) -> None:
     crawl = site.crawl(workers=2)
     for _ in range(KILLS):
@@ -203,7 +203,7 @@ def all_there(site: Site, seconds: float) -> None:
     assert (facts["queued"], facts["leased"]) == (0, 0)
 
 
-@pytest.mark.timeout(180)
+@pytest.mark.timeout(0 if SOAK else 180)
 def test_nodes_wait_for_a_master_that_was_killed_and_go_on(site: Site) -> None:
     port = free_port()
     master = site.master(port)
@@ -234,7 +234,7 @@ def wait_for_socket(site: Site) -> None:
         time.sleep(0.05)
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(0 if SOAK else 120)
 def test_a_node_leaves_when_it_was_idle_and_one_with_a_wrong_token_is_refused(site: Site) -> None:
     port = free_port()
     master = site.master(port, workers=1)
@@ -259,7 +259,7 @@ def visible(site: Site, command: Command, number: int) -> Sequence[str]:
     return [seen_of(pid) for pid in workers]
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(0 if SOAK else 120)
 def test_a_child_of_a_master_holds_no_key_to_a_store(site: Site) -> None:
     store = f"redis://:{SECRET}@127.0.0.1:1/"
     port = free_port()
@@ -272,7 +272,7 @@ def test_a_child_of_a_master_holds_no_key_to_a_store(site: Site) -> None:
     assert master.leave() == INTERRUPTED
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(0 if SOAK else 120)
 def test_the_workers_of_a_node_show_nobody_the_password_of_their_store(
     site: Site, tmp_path: Path
 ) -> None:

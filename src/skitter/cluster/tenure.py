@@ -91,6 +91,7 @@ class Tenure:
         self._holdings = Holdings()
         self._view = View((), 0)
         self._plan = Plan(0)
+        self._followed: Plan | None = None
         self._leaving = False
         self._not_before = 0.0
         """An earlier process of this name may believe until then that it holds its slots."""
@@ -236,7 +237,8 @@ class Tenure:
         if view.plan_epoch != self._plan.epoch:
             self._plan = await table.plan()
         self._plan = await self._control.step(view, self._plan) or self._plan
-        if not self._leaving:
+        if not self._leaving and self._plan is not self._followed:
+            self._followed = self._plan
             self._want(self._plan.slots_of(self.name))
         return view
 

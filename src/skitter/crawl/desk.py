@@ -59,6 +59,12 @@ class Desk:
         if links:
             await self.equipment.frontier.offer(links)
 
+    async def keep_counts(self) -> None:
+        """Store how often pages were linked, up to this moment."""
+        marks = self.equipment.finder.linked.take_mark(0.0, force=True)
+        if marks:
+            await self.equipment.frontier.ack([], marks=marks)
+
 
 MakeDesk = Callable[[JobNumber], Awaitable[Desk]]
 

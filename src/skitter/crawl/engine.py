@@ -88,7 +88,7 @@ class Engine:
 
     def others_have(self, pages: int, leased: int) -> None:
         """Take note of how far the job is over all members: pages ended, URLs leased."""
-        live = len(self._hand.live)
+        live = self._own_live()
         self._others_pages = max(0, pages + leased - self._ended_pages - live)
         self._others_leased = max(0, leased - live)
 
@@ -174,7 +174,8 @@ class Engine:
                     self._hand.end(lease)
                     continue
                 self._attend(desk)
-            self._hand.begin(lease)
+            if not self._hand.begin(lease):
+                unusable.append(lease)
         await self._give_back(unusable, self._clock.now_ms() + UNUSABLE_MS)
         self._wake_workers()
 
@@ -188,15 +189,24 @@ class Engine:
         ahead = 0 if self._desks.delayed else max(2, self._limit // 4)
         wanted = self._limit + ahead - self._active - len(self._hand.waiting)
         if self._options.best_first:
-            wanted = min(wanted, max(2, self._ended_pages // SETTLED) - len(self._hand.live))
+            wanted = min(wanted, max(2, self._ended_pages // SETTLED) - self._own_live())
         if self._options.pages is not None:
             ended = self._ended_pages + self._others_pages
-            left = self._options.pages - ended - len(self._hand.live)
+            left = self._options.pages - ended - self._own_live()
             # What others have under way may bring no page.
-            if left <= 0 and not self._hand.live and not self._others_leased:
+            if left <= 0 and not self._own_live() and not self._others_leased:
                 self.stop("pages limit")
             wanted = min(wanted, left)
         return max(0, wanted)
+
+    def _is_own(self, lease: Lease) -> bool:
+        """Tell whether a lease is one of the job this run is for; others are served beside it."""
+        return self._job is None or lease.job == self._job
+
+    def _own_live(self) -> int:
+        """Return how many leases this run has of its own job."""
+        live = self._hand.live
+        return len(live) if len(self._desks.open) < 2 else sum(map(self._is_own, live.values()))
 
     async def _rest(self, next_ready_ms: int | None, *, got_all: bool) -> None:
         """Wait until there is a reason to claim again."""
@@ -214,7 +224,7 @@ class Engine:
 
     async def _is_over(self, claim: Claim) -> bool:
         """Tell whether the run has ended, finished or out of patience."""
-        if claim.leases or self._hand.live or self.seeding or self._desks.unsafe or self._freed:
+        if self._is_busy(claim):
             self._empty_answers = 0
             self._stats.waiting_until_ms = None
             return False
@@ -227,13 +237,21 @@ class Engine:
         next_ready_ms = claim.next_ready_ms
         wait_ms = (next_ready_ms or 0) - self._clock.now_ms()
         self._stats.waiting_until_ms = next_ready_ms
-        if counts.leased or not counts.pending or not self._holdings.complete:
+        if self._freed or counts.leased or not counts.pending or not self._holdings.complete:
             # Another member is at work on it, or may be.
             return False
         if next_ready_ms is None or wait_ms > self._options.patience_s * 1000:
             self.stopped_by = "waiting"
             return True
         return False
+
+    def _is_busy(self, claim: Claim) -> bool:
+        """Tell whether something this run is for is under way in this process."""
+        if self._job is None:
+            return bool(claim.leases or self._hand.live or self._desks.unsafe or self._freed)
+        if self.seeding or self._own_live() or self._desks.open[self._job].committer.unsafe:
+            return True
+        return any(map(self._is_own, claim.leases))
 
     async def _is_finished(self, job: JobNumber, counts: Counts) -> bool:
         """Look a second time: counters of a shared store are not all read at one moment."""
@@ -289,6 +307,8 @@ class Engine:
         stats = self._stats
         for visit in visits:
             self._hand.end(visit.lease)
+            if not self._is_own(visit.lease):
+                continue
             record = visit.page
             if record is not None:
                 self._ended_pages += 1
@@ -358,9 +378,13 @@ class Engine:
         await self._desks.settle()
 
     async def _leave(self) -> None:
-        """Give back what was broken off; a back-off learned while draining must hold as well."""
+        """Give back what was broken off; a back-off learned while draining must hold as well.
+
+        What was counted of links is kept: a member may not come back.
+        """
         for desk in self._desks.open.values():
             await desk.queue_unheld()
+            await desk.keep_counts()
         await self._give_back([*self._hand.take_returned(), *self._hand.live.values()])
         if self._freed:
             # Slots that are another's by now were let go together with their hosts.

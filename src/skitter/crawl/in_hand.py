@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from skitter.crawl.rights import Rights
 from skitter.errors import LeaseLost
 from skitter.frontier.model import Lease
+from skitter.types import Fingerprint, JobNumber
 
 
 class InHand:
@@ -18,15 +19,24 @@ class InHand:
         self._visits: dict[int, asyncio.Task[None]] = {}
         self._aborted: set[int] = set()
         self._returned: list[Lease] = []
+        self._urls: set[tuple[JobNumber, Fingerprint]] = set()
         self.live: dict[int, Lease] = {}
         """Every lease that has not ended."""
         self.waiting: deque[Lease] = deque()
         """Those that no worker has begun with."""
 
-    def begin(self, lease: Lease) -> None:
-        """Take a lease in hand, for a worker to begin with."""
+    def begin(self, lease: Lease) -> bool:
+        """Take a lease in hand, for a worker to begin with; False when its URL is in hand already.
+
+        A store that lost its last second, in a failover, may lease what it had leased before.
+        """
+        url = (lease.job, lease.fp)
+        if url in self._urls:
+            return False
+        self._urls.add(url)
         self.live[lease.id] = lease
         self.waiting.append(lease)
+        return True
 
     def secure(self, leases: Iterable[Lease], asked_at: float) -> None:
         """Count the time of leases that a call begun at ``asked_at`` gave or prolonged."""
@@ -35,7 +45,8 @@ class InHand:
 
     def end(self, lease: Lease) -> None:
         """Let go of a lease that was acked or lost."""
-        self.live.pop(lease.id, None)
+        if self.live.pop(lease.id, None) is not None:
+            self._urls.discard((lease.job, lease.fp))
         if self._rights is not None:
             self._rights.end(lease)
 

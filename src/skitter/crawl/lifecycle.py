@@ -124,14 +124,6 @@ class Crawl:
                 await helper.settle()
             for task in extras:
                 task.cancel()
-        await self._store_links()
-
-    async def _store_links(self) -> None:
-        """Keep the counts of links up to the end of this run."""
-        equipment = self._with
-        marks = equipment.finder.linked.take_mark(0.0, force=True)
-        if marks:
-            await equipment.frontier.ack([], marks=marks)
 
     async def _seed(self) -> None:
         if self._seeds is not None:

@@ -12,9 +12,9 @@ from skitter.frontier.redis.outbox import Outbox
 from skitter.job.spec import Job, identity_difference
 from skitter.types import JobNumber
 from skitter.wiring.files import open_sinks, refuse_other_archive
-from skitter.wiring.node import NodeOptions
+from skitter.wiring.node import DeskMaker, NodeOptions
 from skitter.wiring.parts import job_entry, make_archive, make_sinks, seen_options
-from skitter.wiring.running import assemble
+from skitter.wiring.running import Beside, assemble
 from skitter.wiring.shared import Joined, machine_name, open_redis
 from skitter.wiring.workers import Helpers, node_crew
 
@@ -55,7 +55,11 @@ async def open_cluster_crawl(
             crew = node_crew(_own_workers(options))
             stack.callback(crew.kill)
             helpers.insert(0, Helpers(crew))
-        crawl = await assemble(stack, job, number, options, store, helpers)
+        helping = _own_workers(options)
+        beside = Beside(
+            helpers, lambda freed: DeskMaker(stack, store, helping, options.data, freed)
+        )
+        crawl = await assemble(stack, job, number, options, store, beside)
         membership.serve(crawl.engine)
         consumer.is_last = lambda: crawl.engine.stopped_by not in LEFT_TO_OTHERS
         crawl.feed(seeds)

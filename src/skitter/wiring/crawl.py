@@ -22,7 +22,7 @@ from skitter.wiring.parts import (
     refuse_unstored_secrets,
     seen_options,
 )
-from skitter.wiring.running import assemble, local_store
+from skitter.wiring.running import Beside, assemble, local_store
 from skitter.wiring.workers import open_helpers
 
 
@@ -54,7 +54,7 @@ async def open_crawl(
         recording.serve(number, await open_sinks(stack, store, number, make_sinks(options)))
         frontier.records = recording
         helpers = [await open_helpers(stack, frontier, store, options)] if options.workers else []
-        crawl = await assemble(stack, job, number, options, store, helpers)
+        crawl = await assemble(stack, job, number, options, store, Beside(helpers))
         crawl.quiet_s = max((helper.quiet_s for helper in helpers), default=0.0)
         crawl.feed(seeds)
         yield crawl

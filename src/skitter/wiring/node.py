@@ -39,15 +39,22 @@ class NodeOptions:
     quiet: bool = False
 
 
-class _DeskMaker:
+class DeskMaker:
     """Opens a desk for a job when its first URL comes."""
 
-    def __init__(self, stack: AsyncExitStack, store: Store, options: NodeOptions, data: Path):
+    def __init__(
+        self,
+        stack: AsyncExitStack,
+        store: Store,
+        options: NodeOptions,
+        data: Path,
+        freed: FreedHosts,
+    ) -> None:
         self._stack = stack
         self._store = store
         self._options = options
         self._data = data
-        self.freed = FreedHosts()
+        self._freed = freed
 
     async def __call__(self, number: JobNumber) -> Desk:
         """Read the job from the store and make ready to visit its URLs."""
@@ -58,7 +65,7 @@ class _DeskMaker:
         run = _run_options(self._options, job, self._data)
         assembly = Assembly(job, number, run, self._store)
         self._stack.push_async_callback(assembly.close)
-        return await assembly.open(self.freed.add)
+        return await assembly.open(self._freed.add)
 
 
 @asynccontextmanager
@@ -69,14 +76,15 @@ async def open_member(options: NodeOptions, index: int = 1) -> AsyncIterator[Ser
         data = options.data / str(index)
         data.mkdir(parents=True, exist_ok=True)
         store, memberships = await _join(stack, options, index)
-        make = _DeskMaker(stack, store, options, data)
+        freed = FreedHosts()
+        make = DeskMaker(stack, store, options, data, freed)
         works = Works(
             frontier=store.frontier,
             reader=store.reader,
             clock=store.clock,
             desks=Desks(make),
             holdings=store.holdings,
-            freed=make.freed,
+            freed=freed,
             rights=store.rights,
         )
         bounds = EngineOptions(

@@ -1,11 +1,12 @@
 """An open store in, a crawl that is ready to run out."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
+from typing import NamedTuple
 
 from skitter.clock import SystemClock
 from skitter.config import RunOptions
-from skitter.crawl.desk import Desks, FreedHosts
+from skitter.crawl.desk import Desks, FreedHosts, MakeDesk
 from skitter.crawl.inspect import InspectServer
 from skitter.crawl.lifecycle import Crawl, Helper, Parts, Places
 from skitter.crawl.rights import EverySlot, Rights
@@ -22,6 +23,17 @@ from skitter.wiring.store import Store
 LOCAL_LEASE_MS = 7 * 24 * 3600 * 1000
 """Nobody else works on a directory held by this process, and a restart ends every lease: leases
 need only outlast a laptop's sleep."""
+
+
+class Beside(NamedTuple):
+    """What a process does beside the visits of its crawl."""
+
+    helpers: Sequence[Helper] = ()
+    others: Callable[[FreedHosts], MakeDesk] | None = None
+    """Makes desks for other jobs of the store: whoever owns a host serves all of them."""
+
+
+ALONE = Beside()
 
 
 def local_store(frontier: EmbeddedFrontier, *, shared: bool = True, member: str = "") -> Store:
@@ -47,19 +59,20 @@ async def assemble(
     number: JobNumber,
     options: RunOptions,
     store: Store,
-    helpers: Sequence[Helper] = (),
+    beside: Beside = ALONE,
 ) -> Crawl:
     """Put a crawl together on an open store; the stack closes what is opened here."""
     assembly = Assembly(job, number, options, store)
     stack.push_async_callback(assembly.close)
-    desks = Desks()
+    freed = FreedHosts()
+    desks = Desks(beside.others(freed) if beside.others is not None else None)
     works = Works(
         frontier=store.frontier,
         reader=store.reader,
         clock=store.clock,
         desks=desks,
         holdings=store.holdings,
-        freed=FreedHosts(),
+        freed=freed,
         rights=store.rights,
     )
     desk = await assembly.open(works.freed.add)
@@ -71,7 +84,7 @@ async def assemble(
             seeder=Seeder(assembly.equipment),
             explainer=assembly.explainer,
             totals=Totals.of(await store.reader.tallies(number)),
-            helpers=helpers,
+            helpers=beside.helpers,
         ),
         engine_options(job, options, store.lease_ms),
         Places(data=options.data, out=options.out, warc=options.warc),
