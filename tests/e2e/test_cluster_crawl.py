@@ -477,7 +477,9 @@ def test_workers_do_not_outlive_a_crawl_that_is_killed(tmp_path: Path) -> None:
     with ManyHosts(4, 60) as site, ExitStack() as stack:
         runs = [
             site.run(tmp_path / "own", "--workers", "2", "--delay", "0.2"),
-            site.run(tmp_path / "shared", "--workers", "1", "--delay", "0.2", "--store", own_store()),
+            site.run(
+                tmp_path / "shared", "--workers", "1", "--delay", "0.2", "--store", own_store()
+            ),
         ]
         pids: list[int] = []
         for run in runs:

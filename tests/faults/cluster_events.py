@@ -6,7 +6,8 @@ import random
 import time
 from collections.abc import Callable, Sequence
 
-from cluster_world import INTERRUPTED, Command, World, now_ms
+from cluster_world import World, now_ms
+from killable import INTERRUPTED, Command
 from stores import RedisCluster, RedisServer, wait_until
 
 REST_S = (0.8, 2.5)

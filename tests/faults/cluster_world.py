@@ -6,12 +6,10 @@ members of a Cluster have none, since its servers name each other.
 
 import asyncio
 import json
-import os
 import signal
-import subprocess
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +17,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 from crawling import SKITTER, Record
+from killable import INTERRUPTED, Command
 from ledger_web import ROBOTS, Asked, LedgerWeb
 from stores import CutProxy, RedisCluster, RedisServer
 
@@ -30,95 +29,9 @@ from skitter.frontier.redis.nodes import Nodes
 DELAY_S = 0.3
 TOLERANCE_MS = 2.0
 """A store counts in whole milliseconds, and two of them are rounded."""
-INTERRUPTED = 130
 SAFE = {"appendonly": "yes", "appendfsync": "always"}
 COMMON = "{skitter}:"
-
-
-class Command:
-    """A command in a process of its own, over all the times it is started."""
-
-    def __init__(
-        self,
-        name: str,
-        folder: Path,
-        words: Sequence[str],
-        env: Mapping[str, str] | None = None,
-    ) -> None:
-        self.name = name
-        self._env = {**os.environ, **(env or {})}
-        self.words = [str(word) for word in words]
-        self.folder = folder
-        self.started = 0
-        self.paused = False
-        self._process: subprocess.Popen[bytes] | None = None
-        folder.mkdir(parents=True, exist_ok=True)
-
-    @property
-    def log(self) -> Path:
-        return self.folder / f"{self.name}.log"
-
-    @property
-    def told(self) -> str:
-        """What it has said on standard error, all processes of it."""
-        return self.log.read_text(errors="replace") if self.log.exists() else ""
-
-    @property
-    def pid(self) -> int:
-        assert self._process is not None
-        return self._process.pid
-
-    @property
-    def up(self) -> bool:
-        return self._process is not None and self._process.poll() is None
-
-    @property
-    def code(self) -> int | None:
-        return self._process.poll() if self._process is not None else None
-
-    def start(self) -> None:
-        assert not self.up
-        self.started += 1
-        self.paused = False
-        # It dies with the test, however that ends.
-        words = ["setpriv", "--pdeathsig", "KILL", *self.words]
-        with self.log.open("ab") as log, (self.folder / f"{self.name}.out").open("ab") as out:
-            self._process = subprocess.Popen(
-                words,
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=log,
-                cwd=self.folder,
-                env=self._env,
-            )
-
-    def send(self, number: signal.Signals) -> None:
-        assert self._process is not None
-        self._process.send_signal(number)
-
-    def kill(self) -> None:
-        """End it without warning; one that has ended is fine."""
-        if self._process is not None:
-            self._process.kill()
-            self._process.wait()
-
-    def pause(self) -> None:
-        self.paused = True
-        self.send(signal.SIGSTOP)
-
-    def resume(self) -> None:
-        self.paused = False
-        self.send(signal.SIGCONT)
-
-    def leave(self, patience_s: float = 30.0) -> int:
-        """Ask it to end; return its exit code."""
-        assert self._process is not None
-        self.send(signal.SIGTERM)
-        return self._process.wait(patience_s)
-
-    def wait(self, seconds: float) -> int:
-        assert self._process is not None
-        return self._process.wait(seconds)
+BURIED = "failed (given up: the process died"
 
 
 @dataclass
@@ -134,6 +47,8 @@ class World:
     lines: dict[str, CutProxy] = field(default_factory=dict)
     forgiven: int = 0
     """How much of the ledger was wrong only because a master died with what it had promised."""
+    buried: int = 0
+    """Pages given up because their members died."""
     _stack: ExitStack = field(default_factory=ExitStack)
 
     def __post_init__(self) -> None:
@@ -239,6 +154,15 @@ class World:
             if self.crawl.up and f"-{self.crawl.pid}-" in name:
                 return self.crawl
         return None
+
+    def without_buried(self, problems: list[str]) -> list[str]:
+        """Leave pages out that were given up because too many members died while they had them.
+
+        They are recorded, as failed; who kills members all the time meets some.
+        """
+        urls = {line.rpartition(" ")[2] for line in problems if line.startswith(BURIED)}
+        self.buried = len(urls)
+        return [line for line in problems if line.rpartition(" ")[2] not in urls]
 
     def counts(self) -> Counts:
         """Return the counters of the one job in the store."""
@@ -378,6 +302,7 @@ def ledger_problems(
             world.forgiven += 1
         else:
             told.append(problem)
+    told = world.without_buried(told)
     told += [
         f"{command.name} broke:\n{command.told[-2000:]}"
         for command in (world.crawl, *world.nodes.values())

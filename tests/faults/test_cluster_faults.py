@@ -18,6 +18,8 @@ SEED = int(os.environ.get("FAULT_SEED", "0")) or 4
 SINGLE = ("member", "control", "store", "pause", "join", "leave", "cut", "crawl")
 CLUSTER = ("member", "control", "failover", "pause", "join", "leave", "crawl")
 WEB = WebPlan(large=450, pages=90, hops=9) if SOAK else WebPlan(large=50, pages=16)
+MOST_BURIED = 3 if SOAK else 0
+"""Pages that may be given up because members died again and again while they had them."""
 PATIENCE_S = 1800 if SOAK else 120
 WINDOW_MS = 2_000
 """What a master may have promised before its death and not passed on to its replica."""
@@ -49,11 +51,14 @@ def run_with(
         problems = ledger_problems(world, forgiven_ms=events.failovers, window_ms=WINDOW_MS)
         asked = web.asked()
         again = repeats(asked)
+        if world.buried > MOST_BURIED:
+            problems.append(f"{world.buried} pages were given up")
         if problems:
             print(f"seed {SEED}", events.told(), sep="\n")
         line = (
             f"{len(kinds)} events, {len(asked)} requests, {len(again)} pages asked for again,"
-            f" {world.forgiven} forgiven for {len(events.failovers)} failovers"
+            f" {world.buried} given up, {world.forgiven} forgiven after {len(events.failovers)}"
+            " failovers"
         )
         return problems, line
 

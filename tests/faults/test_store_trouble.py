@@ -9,9 +9,7 @@ from pathlib import Path
 
 import pytest
 from cluster_world import (
-    INTERRUPTED,
     SAFE,
-    Command,
     World,
     count_problems,
     ledger_problems,
@@ -21,6 +19,7 @@ from cluster_world import (
     records_in,
     repeats,
 )
+from killable import INTERRUPTED, Command
 from ledger_web import Asked, LedgerWeb, WebPlan
 from stores import RedisServer, start_redis
 

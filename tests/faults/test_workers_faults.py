@@ -9,15 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from cluster_world import (
-    INTERRUPTED,
-    Command,
-    overlaps,
-    record_problems,
-    records_in,
-    rushes,
-)
+from cluster_world import overlaps, record_problems, records_in, rushes
 from crawling import SKITTER
+from killable import INTERRUPTED, Command
 from ledger_web import LedgerWeb, WebPlan
 from stores import free_port, start_redis
 

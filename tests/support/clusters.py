@@ -59,7 +59,9 @@ class ManyHosts:
         self.urls = {self.url(name, f"/{name}/") for name in self.names} | {
             self.url(name, f"/{name}/{page}") for name in self.names for page in range(pages)
         }
-        links = "".join(f'<a href="{self.url(name, f"/{name}/")}">{name}</a>' for name in self.names)
+        links = "".join(
+            f'<a href="{self.url(name, f"/{name}/")}">{name}</a>' for name in self.names
+        )
         texts = {"/": f"<title>home</title>{links}"}
         for name in self.names:
             inside = "".join(f'<a href="/{name}/{page}">{page}</a>' for page in range(pages))
@@ -177,7 +179,9 @@ class Background:
             self.process.stdout.close()
 
 
-def node(folder: Path, run: Run, *words: str | Path, env: Mapping[str, str] | None = None) -> Background:
+def node(
+    folder: Path, run: Run, *words: str | Path, env: Mapping[str, str] | None = None
+) -> Background:
     """Start a node that can reach what a crawl can reach."""
     hosts = ["--hosts", run.directory / "hosts"] if (run.directory / "hosts").exists() else []
     return Background(

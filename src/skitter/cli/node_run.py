@@ -10,8 +10,10 @@ from pathlib import Path
 
 from skitter.cli.progress import Display, make_display
 from skitter.cli.report import INTERRUPTED, OK
+from skitter.cli.request import check_hosts
 from skitter.cli.run import run_watched
 from skitter.cluster.crew import Crew, Standing, die_with_parent, encode_standing
+from skitter.cluster.names import checked_name
 from skitter.config import DEFAULT_CONCURRENCY, Resolved, Settings, resolve
 from skitter.errors import ConfigError
 from skitter.frontier.redis import checks
@@ -49,6 +51,9 @@ def node_options(resolved: Resolved) -> NodeOptions:
     place = _place(resolved)
     if settings.workers == 0:
         raise ConfigError("--workers 0: a node without workers does nothing; wanted 1 or more")
+    check_hosts(settings.hosts)
+    if settings.name is not None:
+        checked_name(settings.name)
     return NodeOptions(
         store=settings.store if place == "store" else None,
         control=settings.control if place == "control" else None,

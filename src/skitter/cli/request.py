@@ -93,8 +93,13 @@ def check_paths(options: RunOptions) -> None:
         raise ConfigError("--out: the same file is named twice; wanted each once")
     if options.warc is not None and options.warc.exists() and not options.warc.is_dir():
         raise ConfigError(f"{options.warc}: not a directory; wanted one for --warc")
-    if options.hosts is not None and not os.access(options.hosts, os.R_OK):
-        raise ConfigError(f"{options.hosts}: cannot be read; wanted a hosts file")
+    check_hosts(options.hosts)
+
+
+def check_hosts(path: Path | None) -> None:
+    """Refuse a hosts file that cannot be read."""
+    if path is not None and not os.access(path, os.R_OK):
+        raise ConfigError(f"{path}: cannot be read; wanted a hosts file")
 
 
 class BadLines:

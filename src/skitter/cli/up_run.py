@@ -8,6 +8,7 @@ from pathlib import Path
 
 from skitter.cli.progress import make_display
 from skitter.cli.report import INTERRUPTED
+from skitter.cli.request import check_hosts
 from skitter.cli.run import run_watched
 from skitter.config import DEFAULT_CONCURRENCY, STATE_DIR, Settings, resolve
 from skitter.wiring.up import Master, UpOptions, open_up
@@ -26,6 +27,7 @@ def up_on(params: Mapping[str, object]) -> int:
 def up_options(settings: Settings) -> UpOptions:
     """Return what a master is started with."""
     cores = len(os.sched_getaffinity(0))
+    check_hosts(settings.hosts)
     return UpOptions(
         data=settings.data or STATE_DIR / "up",
         host=settings.host or "127.0.0.1",

@@ -10,6 +10,8 @@ import logging
 import os
 import signal
 import sys
+import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -25,6 +27,10 @@ CALM_S = 60.0
 """A worker that lasted this long is started anew at once."""
 STOP_S = 15.0
 """How long a worker may take to finish its requests."""
+PARENT_S = 1.0
+"""How often a worker looks for the process that started it."""
+ORPHAN_S = 6.0
+"""How long a worker without one may take to finish its requests."""
 MAX_LINE = 1 << 20
 _PR_SET_PDEATHSIG = 1
 
@@ -59,11 +65,24 @@ _decode = msgspec.json.Decoder(Standing).decode
 
 
 def die_with_parent() -> None:
-    """Let this process be told to stop when the one that started it has ended."""
+    """Let this process be told to stop when the one that started it has ended.
+
+    What it works on may have ended with that one: then its last words are never answered, and it
+    goes without them.
+    """
+    parent = os.getppid()
+    threading.Thread(target=_follow, args=(parent,), daemon=True).start()
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
-    if os.getppid() == 1:
+    if os.getppid() == 1 or os.getppid() != parent:
         # The parent had ended before.
         os.kill(os.getpid(), signal.SIGTERM)
+
+
+def _follow(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(PARENT_S)
+    time.sleep(ORPHAN_S)
+    os._exit(1)
 
 
 class Worker:

@@ -176,6 +176,7 @@ class Engine:
                 self._attend(desk)
             if not self._hand.begin(lease):
                 unusable.append(lease)
+                self._hand.end(lease)
         await self._give_back(unusable, self._clock.now_ms() + UNUSABLE_MS)
         self._wake_workers()
 

@@ -93,10 +93,10 @@ class InHand:
         What was visited already stays: its ack tells whether it still counts.
         """
         for lease in [one for one in self.live.values() if one.slot in slots]:
-            begun = self._break_off(lease)
-            if begun or lease in self.waiting:
-                self._returned.append(lease)
-            if not begun:
+            # A visit that is broken off gives its lease back when its request has ended.
+            if not self._break_off(lease):
+                if lease in self.waiting:
+                    self._returned.append(lease)
                 self.drop(lease)
 
     def _break_off(self, lease: Lease) -> bool:

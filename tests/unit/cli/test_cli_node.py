@@ -38,10 +38,16 @@ def test_a_node_has_one_worker_a_core_and_a_place_of_its_own() -> None:
     assert made.workers == len(os.sched_getaffinity(0))
     assert made.data == Path(".skitter/node")
     assert (made.store, made.control, made.token, made.name) == (STORE, None, "", "")
-    assert (made.idle_exit, made.allow_private, made.fast, made.quiet) == (None, False, False, False)
+    assert (made.idle_exit, made.allow_private, made.fast, made.quiet) == (
+        None,
+        False,
+        False,
+        False,
+    )
 
 
-def test_every_flag_arrives() -> None:
+def test_every_flag_arrives(here: Path) -> None:
+    (here / "h").touch()
     made = options(
         control=MASTER,
         token="t",

@@ -34,7 +34,8 @@ def test_a_master_listens_on_this_machine_alone_unless_told_otherwise() -> None:
     assert made.token == ""
 
 
-def test_every_flag_arrives() -> None:
+def test_every_flag_arrives(here: Path) -> None:
+    (here / "h").touch()
     given: dict[str, Any] = {
         "data": Path("d"),
         "host": "10.0.0.5",

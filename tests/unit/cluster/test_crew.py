@@ -116,7 +116,9 @@ async def test_one_that_refuses_ends_the_crew_and_the_rest_can_be_killed(tmp_pat
 
 async def test_stop_lets_a_worker_finish(tmp_path: Path) -> None:
     ready, ended = tmp_path / "ready", tmp_path / "ended"
-    code = f"trap 'echo done > {ended}; exit 0' TERM; echo x > {ready}; while :; do sleep 0.05; done"
+    code = (
+        f"trap 'echo done > {ended}; exit 0' TERM; echo x > {ready}; while :; do sleep 0.05; done"
+    )
     worker = Worker("1", shell(code), ENV)
     running = asyncio.create_task(worker.run())
     await until(str(ready))
@@ -128,7 +130,9 @@ async def test_stop_lets_a_worker_finish(tmp_path: Path) -> None:
 
 async def test_stop_kills_a_worker_that_does_not_end(tmp_path: Path) -> None:
     ready = tmp_path / "ready"
-    worker = Worker("1", shell(f"trap '' TERM; echo $$ > {ready}; while :; do sleep 0.05; done"), ENV)
+    worker = Worker(
+        "1", shell(f"trap '' TERM; echo $$ > {ready}; while :; do sleep 0.05; done"), ENV
+    )
     running = asyncio.create_task(worker.run())
     await until(str(ready))
     began = time.monotonic()
@@ -211,16 +215,19 @@ def test_a_worker_runs_this_program() -> None:
 
 
 CHILD = """
-import time
-from skitter.cluster.crew import die_with_parent
-die_with_parent()
+import signal, sys, time
+from skitter.cluster import crew
+crew.PARENT_S, crew.ORPHAN_S = 0.1, 0.3
+if sys.argv[1] == "deaf":
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+crew.die_with_parent()
 print("ready", flush=True)
 time.sleep(60)
 """
 PARENT = f"""
 import subprocess, sys, time
 child = subprocess.Popen(
-    [sys.executable, "-c", {CHILD!r}], stdout=subprocess.PIPE, start_new_session=True
+    [sys.executable, "-c", {CHILD!r}, sys.argv[1]], stdout=subprocess.PIPE, start_new_session=True
 )
 child.stdout.readline()
 print(child.pid, flush=True)
@@ -228,8 +235,10 @@ time.sleep(60)
 """
 
 
-def test_a_worker_ends_with_a_parent_that_is_killed() -> None:
-    parent = subprocess.Popen([sys.executable, "-c", PARENT], stdout=subprocess.PIPE, text=True)
+@pytest.mark.parametrize("kind", ["told to stop", "deaf"])
+def test_a_worker_ends_with_a_parent_that_is_killed(kind: str) -> None:
+    words = [sys.executable, "-c", PARENT, kind]
+    parent = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
     assert parent.stdout is not None
     child = int(parent.stdout.readline())
     assert alive(child)

@@ -230,6 +230,7 @@ do
         local H = host_of(S, name)
         H.place, H.at = '', 0
         local before = #leases
+        H.n = rests_until(S, H)
         if H.n > S.now or H.f >= (H.p or 1) then
           enlist(S, H)
         elseif holds_back(S, H) then
@@ -292,6 +293,7 @@ do
     if is_fenced(S, ask.session, ask.fences) then return 'FENCED' end
     local leases = leases_of_call(S, ask)
     local more, waits, full = false, false, false
+    local quiet, quiet_until
     if not leases then
       leases = {}
       sets_begin()
@@ -305,7 +307,8 @@ do
       local resting_left = wake_resting(S, ask.fences)
       settle(S)
       more = leases_left or gates_left or due_left or resting_left
-      if ask.k > 0 then
+      quiet, quiet_until = is_quiet(S)
+      if ask.k > 0 and not quiet then
         read_limits(S, ask.limits)
         waits, full = hand_out(S, ask, leases)
       end
@@ -315,7 +318,9 @@ do
       sets_end()
     end
     local at, front = next_event(S, ask.fences)
-    if more then
+    if quiet then
+      at = quiet_until
+    elseif more then
       at = S.now
     elseif waits and #leases == 0 then
       at = S.now + (full and STREAM_POLL_MS or POLL_MS)

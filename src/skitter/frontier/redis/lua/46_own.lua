@@ -142,6 +142,7 @@ do
         return { S.now, '' }
       end
     end
+    is_quiet(S)
     local taken, lost = choose(S, session, member, wanted, mine)
     if kept[2] and not mine then give_up(S, session, kept[2], taken) end
     local held = mine or NOTHING

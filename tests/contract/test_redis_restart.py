@@ -1,0 +1,80 @@
+"""Another server than before: what it has forgotten must not make anyone impolite."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import stores
+from frontier_backends import FOR_LONG_MS, HOST, OTHER_HOST, SLOTS, Rig, open_rig, paths_of
+from redis_backend import RedisBackend
+
+from skitter.testing.virtual_clock import VirtualClock
+
+QUIET_S = 5.0
+
+
+class OwnServer(RedisBackend):
+    """A server of this test alone, which keeps everything it has confirmed."""
+
+    def __init__(self, root: Path, clock: VirtualClock) -> None:
+        durable = {"appendonly": "yes", "appendfsync": "always"}
+        self.server = stores.start_redis(root, options=durable)
+        super().__init__(root, clock)
+
+    def server_url(self) -> str:
+        return self.server.url
+
+    async def close(self) -> None:
+        await super().close()
+        self.server.stop()
+
+
+@pytest.fixture
+async def rig(tmp_path: Path) -> AsyncIterator[Rig]:
+    backend = OwnServer(tmp_path, VirtualClock())
+    yield await open_rig(backend)
+    await backend.close()
+
+
+def kill_and_restart(rig: Rig) -> None:
+    assert isinstance(rig.backend, OwnServer)
+    rig.backend.server.kill()
+    rig.backend.server.restart()
+
+
+async def test_nothing_is_handed_out_until_rights_from_before_have_ended(rig: Rig) -> None:
+    await rig.offer("a", rig.link("b", OTHER_HOST))
+    rig.grants = await rig.store.own("member-1", SLOTS, FOR_LONG_MS)
+    kill_and_restart(rig)
+    claim = await rig.ask()
+    assert claim.leases == ()
+    assert claim.next_ready_ms == rig.now_ms + QUIET_S * 1000
+    rig.tick(QUIET_S - 0.001)
+    assert await rig.take() == []
+    rig.tick(0.001)
+    assert sorted(paths_of(await rig.take())) == ["a", "b"]
+
+
+async def test_a_host_with_a_long_delay_is_not_asked_sooner_than_that(rig: Rig) -> None:
+    await rig.offer("a", rig.link("b", OTHER_HOST))
+    await rig.store.set_host(HOST, delay_ms=20_000)
+    rig.grants = await rig.store.own("member-1", SLOTS, FOR_LONG_MS)
+    kill_and_restart(rig)
+    assert await rig.take() == []
+    rig.tick(QUIET_S)
+    assert paths_of(await rig.take()) == ["b"]
+    rig.tick(20 - QUIET_S - 0.001)
+    assert await rig.take() == []
+    rig.tick(0.001)
+    assert paths_of(await rig.take()) == ["a"]
+
+
+async def test_a_quiet_time_passes_once(rig: Rig) -> None:
+    rig.grants = await rig.store.own("member-1", SLOTS, FOR_LONG_MS)
+    kill_and_restart(rig)
+    await rig.offer("a", "b")
+    assert await rig.take() == []
+    rig.tick(QUIET_S)
+    await rig.end(await rig.take_one())
+    rig.tick(1)
+    assert paths_of(await rig.take()) == ["b"]
