@@ -237,13 +237,26 @@ async def test_a_target_that_became_known_before_takes_no_gate(rig: Rig) -> None
     assert paths_of(await rig.take()) == ["target"]
 
 
-async def test_of_two_redirects_to_one_target_the_second_is_told_that_it_is_known(rig: Rig) -> None:
+async def test_of_two_redirects_to_one_target_the_second_waits_for_the_first(rig: Rig) -> None:
     target = rig.link("target", FAR_HOST)
     await rig.offer("a", rig.link("b", OTHER_HOST))
     first, second = await rig.take()
     assert await rig.store.enter(first, FAR_HOST, target=target.fp) == 0
-    assert await rig.store.enter(second, FAR_HOST, target=target.fp) == KNOWN
+    assert await rig.store.enter(second, FAR_HOST, target=target.fp) > 0
     assert await rig.store.enter(first, FAR_HOST, target=target.fp) == 0
+    await rig.end(first, hops=[Hop(target.fp, target.host)])
+    assert await rig.store.enter(second, FAR_HOST, target=target.fp) == KNOWN
+
+
+async def test_a_target_whose_redirect_came_to_nothing_goes_to_the_next_one(rig: Rig) -> None:
+    target = rig.link("target", FAR_HOST)
+    await rig.offer("a", rig.link("b", OTHER_HOST))
+    first, second = await rig.take()
+    assert await rig.store.enter(first, FAR_HOST, target=target.fp) == 0
+    assert await rig.store.enter(second, FAR_HOST, target=target.fp) > 0
+    await rig.end(first, Result.RETRY, at_ms=rig.now_ms + 60_000)
+    rig.tick(1)
+    assert await rig.store.enter(second, FAR_HOST, target=target.fp) == 0
 
 
 async def test_a_target_is_let_go_with_its_lease(rig: Rig) -> None:

@@ -17,6 +17,7 @@ from skitter.frontier.base import Entry
 from skitter.frontier.redis import outbox as outbox_module
 from skitter.frontier.redis.address import StoreAddress
 from skitter.frontier.redis.frontier import RedisFrontier
+from skitter.frontier.redis.keys import Keys
 from skitter.frontier.redis.library import function
 from skitter.frontier.redis.nodes import Nodes
 from skitter.frontier.redis.outbox import Outbox
@@ -45,7 +46,7 @@ class Store:
         await self.frontier.open()
 
     @property
-    def keys(self) -> outbox_module.Keys:
+    def keys(self) -> Keys:
         return self.frontier.keys
 
     def outbox(self, who: str = "one", job: JobNumber = JOB) -> Outbox:

@@ -70,12 +70,12 @@ def twice(rig: Rig, monkeypatch: pytest.MonkeyPatch, *verbs: str) -> list[Call]:
     call_many = nodes.call_many
     made: list[Call] = []
 
-    async def repeat(calls: list[Call]) -> list[Any]:
+    async def repeat(calls: list[Call], **how: Any) -> list[Any]:
         again = [call for call in calls if call.name.removeprefix("skitter1_") in verbs]
         if again:
-            await call_many(again)
+            await call_many(again, **how)
             made.extend(again)
-        return await call_many(calls)
+        return await call_many(calls, **how)
 
     monkeypatch.setattr(nodes, "call_many", repeat)
     return made

@@ -8,6 +8,7 @@ import stores
 from frontier_backends import FOR_LONG_MS, HOST, OTHER_HOST, SLOTS, Rig, open_rig, paths_of
 from redis_backend import RedisBackend
 
+from skitter.frontier.redis.frontier import RedisFrontier
 from skitter.testing.virtual_clock import VirtualClock
 
 QUIET_S = 5.0
@@ -36,16 +37,18 @@ async def rig(tmp_path: Path) -> AsyncIterator[Rig]:
     await backend.close()
 
 
-def kill_and_restart(rig: Rig) -> None:
+async def kill_and_restart(rig: Rig) -> None:
+    """Let the server be another one; its members renew what they own as always."""
     assert isinstance(rig.backend, OwnServer)
     rig.backend.server.kill()
     rig.backend.server.restart()
+    await rig.store.own("member-1", SLOTS, FOR_LONG_MS)
 
 
 async def test_nothing_is_handed_out_until_rights_from_before_have_ended(rig: Rig) -> None:
     await rig.offer("a", rig.link("b", OTHER_HOST))
     rig.grants = await rig.store.own("member-1", SLOTS, FOR_LONG_MS)
-    kill_and_restart(rig)
+    await kill_and_restart(rig)
     claim = await rig.ask()
     assert claim.leases == ()
     assert claim.next_ready_ms == rig.now_ms + QUIET_S * 1000
@@ -59,7 +62,7 @@ async def test_a_host_with_a_long_delay_is_not_asked_sooner_than_that(rig: Rig) 
     await rig.offer("a", rig.link("b", OTHER_HOST))
     await rig.store.set_host(HOST, delay_ms=20_000)
     rig.grants = await rig.store.own("member-1", SLOTS, FOR_LONG_MS)
-    kill_and_restart(rig)
+    await kill_and_restart(rig)
     assert await rig.take() == []
     rig.tick(QUIET_S)
     assert paths_of(await rig.take()) == ["b"]
@@ -71,10 +74,35 @@ async def test_a_host_with_a_long_delay_is_not_asked_sooner_than_that(rig: Rig) 
 
 async def test_a_quiet_time_passes_once(rig: Rig) -> None:
     rig.grants = await rig.store.own("member-1", SLOTS, FOR_LONG_MS)
-    kill_and_restart(rig)
+    await kill_and_restart(rig)
     await rig.offer("a", "b")
     assert await rig.take() == []
     rig.tick(QUIET_S)
     await rig.end(await rig.take_one())
     rig.tick(1)
     assert paths_of(await rig.take()) == ["b"]
+
+
+async def test_leases_whose_acks_were_forgotten_do_not_hold_their_hosts(rig: Rig) -> None:
+    """As after a failover: the store has the lease, and the member has acked it."""
+    await rig.offer("a", "b")
+    rig.grants = await rig.store.own("member-1", SLOTS, FOR_LONG_MS)
+    [lost] = await rig.take()
+    assert isinstance(rig.store, RedisFrontier)
+    rig.store._core.leased.clear()
+    await kill_and_restart(rig)
+    assert await rig.take() == []
+    rig.tick(QUIET_S)
+    again = await rig.take_one()
+    assert (again.url, again.lost) == (lost.url, 0)
+
+
+async def test_leases_that_are_worked_on_survive_a_restart(rig: Rig) -> None:
+    await rig.offer("a", "b")
+    rig.grants = await rig.store.own("member-1", SLOTS, FOR_LONG_MS)
+    [lease] = await rig.take()
+    await kill_and_restart(rig)
+    assert await rig.take() == []
+    rig.tick(QUIET_S)
+    assert await rig.take() == []
+    assert (await rig.end(lease)).accepted == 1

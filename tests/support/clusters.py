@@ -183,7 +183,8 @@ def node(
     folder: Path, run: Run, *words: str | Path, env: Mapping[str, str] | None = None
 ) -> Background:
     """Start a node that can reach what a crawl can reach."""
-    hosts = ["--hosts", run.directory / "hosts"] if (run.directory / "hosts").exists() else []
+    file = run.directory / "hosts"
+    hosts: list[str | Path] = ["--hosts", file] if file.exists() else []
     return Background(
         folder, "node", *words, "--allow-private", *hosts, "--data", folder / "data", env=env
     )

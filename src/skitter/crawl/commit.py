@@ -110,6 +110,13 @@ class Committer:
         while self._acks:
             await self._finish_ack()
 
+    def break_off(self) -> None:
+        """Give up what is under way: the store does not answer, and nobody wants to wait for it."""
+        for task, _ in self._acks:
+            task.cancel()
+        if self._flushing is not None:
+            self._flushing.cancel()
+
     async def wind_up(self) -> None:
         """Wait for a flush that was left alone, so that what it writes to can be closed."""
         left: list[asyncio.Task[None] | asyncio.Task[Receipt]] = [task for task, _ in self._acks]

@@ -116,6 +116,11 @@ class Desks:
         for desk in self.open.values():
             await desk.committer.flush()
 
+    def break_off(self) -> None:
+        """Give up everything that is not safe yet."""
+        for desk in self.open.values():
+            desk.committer.break_off()
+
     async def wind_up(self) -> None:
         """Wait for writing that was left alone."""
         for desk in self.open.values():

@@ -15,7 +15,7 @@ from skitter.crawl.load import next_limit, read_load
 from skitter.crawl.trip import Visit
 from skitter.crawl.works import EngineOptions, Works
 from skitter.errors import Fenced, LeaseLost
-from skitter.frontier.model import LEASE_MS, Ack, Claim, Counts, Lease, Result
+from skitter.frontier.model import LEASE_MS, Ack, Claim, Lease, Result
 from skitter.observability.stats import CrawlStats
 from skitter.types import JobNumber, Role
 
@@ -57,6 +57,8 @@ class Engine:
         self._others_pages = 0
         self._others_leased = 0
         self._stopping = asyncio.Event()
+        self.broken_off = False
+        """Whether the run was ended without a word to the store, which did not answer."""
         self.stopped_by = ""
         self.seeding = True
         """Set to False by the seeder when every seed was offered."""
@@ -76,6 +78,12 @@ class Engine:
             self.stopped_by = why
         self._stopping.set()
         self._claim_now.set()
+
+    def break_off(self) -> None:
+        """Wait for nothing more from a store that does not answer; others bring what was begun."""
+        self.broken_off = bool(self._frontier.trouble)
+        if self.broken_off:
+            self._desks.break_off()
 
     def busy_slots(self) -> Collection[int]:
         """Return the slots in which leases are worked on."""
@@ -120,6 +128,8 @@ class Engine:
             pass
         finally:
             await self._desks.wind_up()
+        if self.broken_off:
+            return
         try:
             await self._desks.flush()
         finally:
@@ -232,7 +242,8 @@ class Engine:
         if self._job is None:
             return self._is_idle()
         counts = await self._reader.counts(self._job)
-        if not counts.pending and await self._is_finished(self._job, counts):
+        # A second look: counters of a shared store are not all read at one moment.
+        if not counts.pending and await self._reader.counts(self._job) == counts:
             self.stopped_by = "finished"
             return True
         next_ready_ms = claim.next_ready_ms
@@ -253,10 +264,6 @@ class Engine:
         if self.seeding or self._own_live() or self._desks.open[self._job].committer.unsafe:
             return True
         return any(map(self._is_own, claim.leases))
-
-    async def _is_finished(self, job: JobNumber, counts: Counts) -> bool:
-        """Look a second time: counters of a shared store are not all read at one moment."""
-        return await self._reader.counts(job) == counts
 
     def _is_idle(self) -> bool:
         """Tell whether a member that serves every job has had nothing to do for long enough."""

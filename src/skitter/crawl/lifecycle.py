@@ -85,6 +85,7 @@ class Crawl:
     def abort(self) -> None:
         """Stop at once; what is not safe yet is fetched again by the next run."""
         self.engine.stop("interrupted")
+        self.engine.break_off()
         if self._main is not None:
             self._main.cancel()
 
@@ -95,7 +96,7 @@ class Crawl:
         try:
             await self._main
         except asyncio.CancelledError:
-            if not self.engine.stopped_by:
+            if not self.engine.stopped_by or self.engine.broken_off:
                 raise
         except BaseExceptionGroup as group:
             # The tasks of a crawl fail together; what made them fail is what a person wants.

@@ -36,6 +36,7 @@ class Service:
     def abort(self) -> None:
         """Stop at once; what is not safe yet is fetched again by others."""
         self.stop()
+        self.engine.break_off()
         if self._main is not None:
             self._main.cancel()
 

@@ -19,7 +19,7 @@ from skitter.crawl.travel import Traveller
 from skitter.crawl.trip import Ended, Trip, Visit
 from skitter.errors import FetchError, FrontierError
 from skitter.fetch.base import Response
-from skitter.frontier.model import MAX_LOST, Freed, Lease, Link, Result
+from skitter.frontier.model import MAX_LOST, MAX_LOST_SHARED, Freed, Lease, Link, Result
 from skitter.parse.document import parse_page
 from skitter.parse.follow import FollowOptions
 from skitter.parse.page import ParsedPage
@@ -85,8 +85,11 @@ class Visitor:
         return links
 
     def _refuse_poison(self, trip: Trip) -> None:
-        lost = trip.lease.lost + self._with.blackbox.losses(trip.lease)
-        if lost >= MAX_LOST:
+        own = self._with.blackbox.losses(trip.lease)
+        lost = trip.lease.lost + own
+        # Where members come and go a lease is mostly lost for other reasons than its page.
+        most = MAX_LOST if self._with.rights is None else MAX_LOST_SHARED
+        if lost >= most or own >= MAX_LOST:
             why = f"given up: the process died or hung {lost} times while it was open"
             raise Ended(self._endings.end(trip, Outcome.FAILED, why, reason="poison"))
 

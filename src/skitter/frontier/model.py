@@ -16,6 +16,8 @@ from skitter.types import Fingerprint, HostKey, JobNumber, PageClass, Role
 LEASE_MS = 120_000
 MAX_LOST = 3
 """A URL whose lease was lost this often is handed out once more, only to be buried."""
+MAX_LOST_SHARED = 10
+"""The same where members come and go: most leases are lost with a member that others killed."""
 DEFAULT_PRIORITY = 5
 SCORED_RANKS = 1024
 """Ranks below this are scores: they also decide between hosts, and a better one moves a URL up."""

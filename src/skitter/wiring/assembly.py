@@ -116,6 +116,9 @@ class Assembly:
     async def take_up_news(self) -> None:
         """Take hosts into the scope that entries, seeds and redirects have led to."""
         equipment = self.equipment
+        # The store may have lost links that are remembered here as queued.
+        equipment.finder.forget()
+        equipment.sitemaps.forget()
         for entry in equipment.job.entries:
             normal = equipment.normaliser.absolute(entry)
             equipment.home.add(normal.url)

@@ -1,8 +1,12 @@
 """A member for every job of a store or a master: what ``skitter node`` runs."""
 
+import fcntl
+import os
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from hashlib import blake2b
+from itertools import count
 from pathlib import Path
 
 from skitter.config import DEFAULT_CONCURRENCY, RunOptions
@@ -73,9 +77,8 @@ async def open_member(options: NodeOptions, index: int = 1) -> AsyncIterator[Ser
     """Join as worker ``index`` of this machine, and leave when the block ends."""
     raise_file_limit()
     async with AsyncExitStack() as stack:
-        data = options.data / str(index)
-        data.mkdir(parents=True, exist_ok=True)
-        store, memberships = await _join(stack, options, index)
+        data = _take_place(stack, options.data, index)
+        store, memberships = await _join(stack, options, data)
         freed = FreedHosts()
         make = DeskMaker(stack, store, options, data, freed)
         works = Works(
@@ -98,6 +101,28 @@ async def open_member(options: NodeOptions, index: int = 1) -> AsyncIterator[Ser
         yield service
 
 
+def _take_place(stack: AsyncExitStack, data: Path, index: int) -> Path:
+    """Return a directory that no other process works in: files are named after it."""
+    for number in count(index):
+        place = data / str(number)
+        place.mkdir(parents=True, exist_ok=True)
+        fd = os.open(place / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(fd)
+            continue
+        stack.callback(os.close, fd)
+        return place
+    raise AssertionError
+
+
+def _machine_and_place(data: Path) -> str:
+    """Return a name for what runs from a directory of this machine, the same every time."""
+    path = str(data.resolve()).encode(errors="surrogateescape")
+    return f"{machine_name()}-{blake2b(path, digest_size=2).hexdigest()}"
+
+
 async def check_place(options: NodeOptions) -> None:
     """Raise what keeps a machine from joining; its place is left again at once."""
     async with AsyncExitStack() as stack:
@@ -105,9 +130,9 @@ async def check_place(options: NodeOptions) -> None:
 
 
 async def _join(
-    stack: AsyncExitStack, options: NodeOptions, index: int
+    stack: AsyncExitStack, options: NodeOptions, data: Path
 ) -> tuple[Store, Sequence[Membership]]:
-    member = f"{options.name or machine_name()}-{index}"
+    member = f"{options.name or _machine_and_place(options.data)}-{data.name}"
     if options.control is not None:
         store, membership = await open_master(stack, options.control, options.token, member)
         return store, (membership,)

@@ -88,9 +88,9 @@ def test_a_node_without_a_place_to_join_is_refused() -> None:
 
 
 def test_two_places_said_in_one_breath_are_refused() -> None:
-    with pytest.raises(ConfigError, match="^--store and --control: wanted one of them$"):
+    with pytest.raises(ConfigError, match=r"^--store and --control: wanted one of them$"):
         options(store=STORE, control=MASTER)
-    with pytest.raises(ConfigError, match="^SKITTER_STORE and SKITTER_CONTROL: wanted one"):
+    with pytest.raises(ConfigError, match=r"^SKITTER_STORE and SKITTER_CONTROL: wanted one"):
         options({"SKITTER_STORE": STORE, "SKITTER_CONTROL": MASTER})
 
 

@@ -1,7 +1,7 @@
 """Records on their way from a shared store to files: each is there once, whatever happens."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -164,8 +164,8 @@ class Quiet:
 
 
 @pytest.fixture
-async def sink() -> AsyncIterator[MemorySink]:
-    yield MemorySink()
+def sink() -> MemorySink:
+    return MemorySink()
 
 
 async def test_marks_carry_the_job_and_follow_the_writing(sink: MemorySink) -> None:

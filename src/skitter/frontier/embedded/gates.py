@@ -12,6 +12,7 @@ from skitter.types import Fingerprint, HostKey
 
 GATE_POLL_MS = 20
 LOST_WAIT_MS = 1000
+HELD_WAIT_MS = 250
 
 
 class Gates:
@@ -79,8 +80,10 @@ class Gates:
         rest_ms = host.next_at_ms - now_ms
         if at_most_ms is not None and rest_ms > at_most_ms:
             return rest_ms
-        if target is not None and not self._reserve(held, host, target):
-            return KNOWN
+        if target is not None:
+            refused = self._reserve(held, host, target)
+            if refused:
+                return refused
         lease_id = held.lease.id
         if host.in_flight >= host.per_host:
             if lease_id not in host.waiters:
@@ -92,16 +95,20 @@ class Gates:
         core.agenda.enlist(host, now_ms)
         return 0
 
-    def _reserve(self, held: Held, host: Host, target: Fingerprint) -> bool:
-        """Keep a URL from being handed out; False when it is known or reserved already."""
+    def _reserve(self, held: Held, host: Host, target: Fingerprint) -> int:
+        """Keep a URL from being handed out; 0 when that is done, ``KNOWN``, or a time to wait.
+
+        While another redirect leads to it nobody knows what will come of it.
+        """
         core = self._core
         job = held.queue.job
-        holder = core.targets.get((job, target))
-        if holder is not None:
-            return holder == held.lease.id
+        if core.targets.get((job, target)) == held.lease.id:
+            return 0
         queue = core.registry.queues.get((job, host.name))
         if queue is not None and core.seen.known([seen_key(queue.id, target)])[0]:
-            return False
+            return KNOWN
+        if (job, target) in core.targets:
+            return HELD_WAIT_MS
         core.targets[job, target] = held.lease.id
         held.targets[host] = target
-        return True
+        return 0

@@ -52,6 +52,8 @@ class Core:
         self.session = str(_FIRST_SESSION + secrets.randbelow(_LAST_SESSION - _FIRST_SESSION))
         """Drawn for every opened frontier; the first digits of its leases."""
         self.entered: dict[int, Entered] = {}
+        self.leased: dict[int, int] = {}
+        """Leases that were given here and not acked, with their tags."""
         """What the redirects of leases took, or wait for."""
         self.one_server = False
         """Whether calls that are made together happen in order, as a rule."""
@@ -86,7 +88,7 @@ class Core:
         [answer] = await self.call_many([(tag, verb, args)])
         return answer
 
-    async def call_many(self, asked: Sequence[Ask]) -> list[Any]:
+    async def call_many(self, asked: Sequence[Ask], *, copied: bool = False) -> list[Any]:
         """Call scripts; a tag that has not heard of a job is told and asked again."""
         if not asked:
             return []
@@ -94,11 +96,11 @@ class Core:
         calls = [
             Call(self.keys.anchor(tag), function(verb), (now, *args)) for tag, verb, args in asked
         ]
-        answers = await self.nodes.call_many(calls)
+        answers = await self.nodes.call_many(calls, copied=copied)
         for at, answer in enumerate(answers):
             while isinstance(answer, bytes) and answer.startswith(NO_JOB):
                 await self._teach(JobNumber(int(answer[len(NO_JOB) :])))
-                [answer] = await self.nodes.call_many([calls[at]])
+                [answer] = await self.nodes.call_many([calls[at]], copied=copied)
             answers[at] = answer
         return answers
 

@@ -18,7 +18,15 @@ from skitter.frontier.redis.library import function
 from skitter.frontier.redis.limits import NEAR, Limits
 from skitter.frontier.redis.nodes import Call
 from skitter.frontier.redis.owning import Owning
-from skitter.frontier.redis.wire import FENCED, NO_HINT, pack_freed, read_claimed, read_hint
+from skitter.frontier.redis.wire import (
+    FENCED,
+    NEVER,
+    NO_HINT,
+    Hint,
+    pack_freed,
+    read_claimed,
+    read_hint,
+)
 from skitter.types import Fingerprint, HostKey, JobNumber
 from skitter.url.partition import TAGS
 
@@ -32,6 +40,8 @@ STREAM_CAP = 512
 LOST_WAIT_MS = 1000
 _MOST_ROUNDS = 1000
 _CALL_DIGITS = 10
+_BREAK_BITS = 40
+"""Breaks count above the version: after one, all that was remembered of the store is doubtful."""
 _ID_STEP = 100
 _SURELY_IN_ORDER_S = 0.03
 """An answer that took longer may have come from a call that was repeated behind later ones."""
@@ -54,6 +64,7 @@ class Handout:
         self._calls = 0
         self._swept = float("-inf")
         self._version = 0
+        self._breaks = core.nodes.breaks
         self._versioned = float("-inf")
         self.stream_cap = STREAM_CAP
         self._limits = Limits(core)
@@ -70,6 +81,7 @@ class Handout:
             fences = self._owning.packed(grants)
             self._agenda.keep(fences.keys())
             claiming = _Claiming(fences, k, lease_ms, self._freed(freed))
+            await self._recall(claiming)
             claiming.rooms = await self._limits.rooms()
             await self._reopen(claiming)
             await self._ask_anew(claiming)
@@ -78,11 +90,27 @@ class Handout:
             if not claiming.leases and self._may_sweep():
                 await self._peek(self._agenda.unheard(float("inf")), claiming)
                 await self._work(claiming)
-            version = await self._version_after(claiming)
+            version = await self._version_after(claiming) + (self._core.nodes.breaks << _BREAK_BITS)
             if claiming.leases:
                 return Claim(tuple(claiming.leases), None, version)
             claiming.check()
             return Claim((), self._agenda.next_ms(), version)
+
+    async def _recall(self, claiming: "_Claiming") -> None:
+        """Let go of leases that only the store still knows, when it may have forgotten acks."""
+        core = self._core
+        breaks = core.nodes.breaks
+        if breaks == self._breaks:
+            return
+        held: dict[int, list[str]] = {tag: [] for tag in claiming.fences}
+        for lease_id, tag in core.leased.items():
+            held.setdefault(tag, []).append(str(lease_id))
+        asked: list[Ask] = [
+            (tag, "recall", (core.session, ",".join(ids))) for tag, ids in held.items()
+        ]
+        await core.call_many(asked)
+        self._agenda.doubt(held)
+        self._breaks = breaks
 
     def _freed(self, freed: Sequence[Freed]) -> dict[int, list[bytes]]:
         found: dict[int, list[bytes]] = {}
@@ -194,6 +222,7 @@ class Handout:
                 first = int(f"{core.session}{number:0{_CALL_DIGITS}}01")
                 hint, leases = read_claimed(answer, first, expires_at)
                 agenda.learn(tag, hint, heard)
+                core.leased.update((lease.id, tag) for lease in leases)
                 claiming.take(leases)
 
     async def _send(self, claiming: "_Claiming", calls: list[Call]) -> list[Any]:
@@ -246,11 +275,17 @@ class Handout:
             asked.append((tag, "renew", words))
         gone: list[int] = []
         for tag, answer in zip(tags, await core.call_many(asked), strict=True):
+            self._expect(tag, lease_ms)
             for lease_id, digit in zip(by_tag.get(tag, ()), answer, strict=True):
                 if digit == ord("0"):
                     gone.append(lease_id)
                     core.entered.pop(lease_id, None)
+                    core.leased.pop(lease_id, None)
         return gone
+
+    def _expect(self, tag: int, after_ms: int) -> None:
+        """Look at a tag again when something in it may be over."""
+        self._agenda.improve(tag, Hint(self._core.clock.now_ms() + after_ms, NEVER))
 
     async def enter(
         self, lease: Lease, host: HostKey, at_most_ms: int | None, target: Fingerprint | None
@@ -263,6 +298,8 @@ class Handout:
             return LOST_WAIT_MS
         place = core.host(host)
         tag = place.slot % TAGS
+        # Noted before: a call that is broken off may have taken the gate all the same.
+        core.entered.setdefault(lease.id, Entered(lease.slot)).hosts.add(host)
         wait_ms: int = await core.call(
             tag,
             "enter",
@@ -275,8 +312,9 @@ class Handout:
             "" if target is None else signed(target),
             left_ms,
         )
-        if wait_ms >= 0 and (at_most_ms is None or wait_ms <= at_most_ms):
-            core.entered.setdefault(lease.id, Entered(lease.slot)).hosts.add(host)
+        self._expect(tag, left_ms)
+        if wait_ms < 0 or (at_most_ms is not None and wait_ms > at_most_ms):
+            core.entered[lease.id].hosts.discard(host)
         return wait_ms
 
 

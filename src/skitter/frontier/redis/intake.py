@@ -124,7 +124,10 @@ class Intake:
         for part in parts:
             room = rooms.get(part.job, "") if part.job is not None else ""
             asked.append((part.tag, "offer", (room, self._pack_links(part.links))))
-        return [read_taken(answer) for answer in await self._core.call_many(asked)]
+        # What is queued in one tag must outlive the server that has it before its page is acked in
+        # another.
+        answers = await self._core.call_many(asked, copied=True)
+        return [read_taken(answer) for answer in answers]
 
     def _pack_links(self, links: Iterable[Link]) -> bytes:
         groups: dict[tuple[JobNumber, HostKey], list[Link]] = {}
@@ -266,6 +269,7 @@ class Intake:
                 if tag != tag_of_ack:
                     gates.setdefault(tag, []).append(pack_gate(ack.lease.id, host))
             core.entered.pop(ack.lease.id, None)
+            core.leased.pop(ack.lease.id, None)
         for ack in batch.accepted:
             for hop in _hops(ack):
                 tag = core.keys.tag_of_host(hop.host)

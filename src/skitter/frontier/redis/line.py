@@ -7,7 +7,7 @@ that came instead. Who cancels a question leaves the connection as it is.
 import asyncio
 import math
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
 from redis.asyncio.connection import Connection, SSLConnection
@@ -81,8 +81,15 @@ class Question:
 class Line:
     """Asks one server, over one connection that is made when it is needed."""
 
-    def __init__(self, place: Place, address: StoreAddress) -> None:
+    def __init__(
+        self, place: Place, address: StoreAddress, on_break: Callable[[], None] = lambda: None
+    ) -> None:
         self.place = place
+        self.copies = 0
+        """Replicas that the server has, as far as is known."""
+        self.wait_from = -math.inf
+        """From when on its replicas are waited for again, in seconds of the event loop."""
+        self._on_break = on_break
         self.loading = asyncio.Lock()
         """Held by who loads functions into the server."""
         self.loaded_at = -math.inf
@@ -155,6 +162,7 @@ class Line:
             if isinstance(error, TimeoutError | RedisTimeout):
                 self._patience = min(2 * self._patience, MOST_PATIENCE_S)
             await self._connection.disconnect(nowait=True)
+            self._on_break()
             self._fail(questions, error)
         else:
             self._patience = PATIENCE_S

@@ -25,6 +25,11 @@ _TRIES_AT_ONCE = 3
 _NOBODY = ClusterDownError("no server has the key", status_code="CLUSTERDOWN")
 
 
+_COPY = pack(["WAIT", 1, 500])
+COPIES_PAUSE_S = 5.0
+"""How long replicas that did not answer are not waited for."""
+
+
 class Call(NamedTuple):
     """A call of one function: the key it is anchored at, its name and its arguments."""
 
@@ -51,14 +56,18 @@ class _Work:
         "answers",
         "asked_at",
         "commands",
+        "copied",
         "keys",
         "left",
         "loads",
     )
 
-    def __init__(self, keys: Sequence[str], commands: Sequence[bytes]) -> None:
+    def __init__(
+        self, keys: Sequence[str], commands: Sequence[bytes], *, copied: bool = False
+    ) -> None:
         self.keys = keys
         self.commands = commands
+        self.copied = copied
         self.answers: list[Any] = [None] * len(keys)
         self.left: Sequence[int] = range(len(keys))
         self.asked_at = 0.0
@@ -118,14 +127,21 @@ class Nodes:
         [answer] = await self._settle([key], [pack(("FCALL", name, 1, key, *args))])
         return answer
 
-    async def call_many(self, calls: Sequence[Call]) -> list[Any]:
+    @property
+    def breaks(self) -> int:
+        """A number that grows whenever a server may have forgotten what it had confirmed."""
+        return self._routes.breaks
+
+    async def call_many(self, calls: Sequence[Call], *, copied: bool = False) -> list[Any]:
         """Call functions, all servers at the same time; answers are in the order of the calls.
 
-        An error is raised when all other calls have ended, the first one in order.
+        An error is raised when all other calls have ended, the first one in order. With ``copied``
+        the servers' replicas have heard of the calls, too, unless they do not answer.
         """
         return await self._settle(
             [call.key for call in calls],
             [pack(("FCALL", name, 1, key, *args)) for key, name, args in calls],
+            copied=copied,
         )
 
     async def run(self, key: str, *command: Word) -> Any:
@@ -139,9 +155,11 @@ class Nodes:
             [key for key, _ in commands], [pack(command) for _, command in commands]
         )
 
-    async def _settle(self, keys: Sequence[str], commands: Sequence[bytes]) -> list[Any]:
+    async def _settle(
+        self, keys: Sequence[str], commands: Sequence[bytes], *, copied: bool = False
+    ) -> list[Any]:
         """Ask again for what has no answer until everything has one."""
-        work = _Work(keys, commands)
+        work = _Work(keys, commands, copied=copied)
         with self._trouble.call() as waiting:
             while work.left:
                 faults = [fault for fault in await self._ask(work) if self._passes(fault, work)]
@@ -161,12 +179,15 @@ class Nodes:
         work.asked_at = asyncio.get_running_loop().time()
         faults = [_Fault(at, None, _NOBODY, judge(_NOBODY)) for at in parts.pop(None, ())]
         asked = [
-            (line, part, line.post([work.commands[at] for at in part]))
+            (line, part, line.post([*(work.commands[at] for at in part), *_copying(line, work)]))
             for line, part in parts.items()
             if line is not None
         ]
         for line, part, questions in asked:
             answers = [answer for question in questions for answer in await question.wait()]
+            if len(answers) > len(part) and answers.pop() == 0:
+                # A replica that is away must not make every call slow.
+                line.wait_from = asyncio.get_running_loop().time() + COPIES_PAUSE_S
             for at, answer in zip(part, answers, strict=True):
                 if isinstance(answer, Exception):
                     faults.append(_Fault(at, line, answer, judge(answer)))
@@ -233,3 +254,9 @@ class Nodes:
     def _named(self, fault: _Fault) -> str:
         at = self.address.shown_at(fault.line.place) if fault.line else self.address.shown
         return f"store {at}"
+
+
+def _copying(line: Line, work: _Work) -> list[bytes]:
+    """Return what makes a server wait for a replica, behind the commands it is about."""
+    waits = work.copied and line.copies and work.asked_at >= line.wait_from
+    return [_COPY] if waits else []

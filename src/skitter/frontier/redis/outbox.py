@@ -18,7 +18,7 @@ they are fetched again.
 
 import asyncio
 import secrets
-from collections import Counter
+from collections import Counter, OrderedDict
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -37,8 +37,11 @@ LEASE_MS: Final = 6_000
 RENEW_S: Final = 1.5
 PATIENCE_S: Final = 8.0
 """How long an earlier writer that was killed may still seem to be there."""
+CLOSE_S: Final = 3.0
 SWEEP_S: Final = 0.5
 """How long a stream that was empty may go unasked while others have much."""
+
+MOST_RECENT: Final = 50_000
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(list[tuple[int, bytes]]).decode
@@ -58,6 +61,8 @@ class Outbox:
         """Under which mark the entries are named that the files hold."""
         self._written: list[tuple[int, bytes]] = []
         """Entries that are in the files and not removed yet."""
+        self._recent: OrderedDict[tuple[int, bytes], None] = OrderedDict()
+        """Entries that were removed: a store that forgets its last second has them again."""
         self._busy: list[int] = []
         """Tags that had more than was asked for."""
         self._sweep_at = 0.0
@@ -102,9 +107,13 @@ class Outbox:
         """Keep the right to write: the last records come after this."""
 
     async def close(self) -> None:
-        """Let another process become the writer."""
-        await self.let_go(())
-        await self._nodes.call(self._writer, function("write_end"), 0, self._session)
+        """Let another process become the writer; a store that is away finds out by itself."""
+        try:
+            async with asyncio.timeout(CLOSE_S):
+                await self.let_go(())
+                await self._nodes.call(self._writer, function("write_end"), 0, self._session)
+        except TimeoutError:
+            return
 
     async def read(self, limit: int) -> Sequence[Entry]:
         """Return up to ``limit`` entries, those of a tag in order; none when there are none.
@@ -137,6 +146,10 @@ class Outbox:
             for entry, fields in rows
             if (tag, entry) not in written
         ]
+        again = [(entry.tag, entry.id) for entry in found if (entry.tag, entry.id) in self._recent]
+        if again:
+            await self._remove(again)
+            found = [entry for entry in found if (entry.tag, entry.id) not in self._recent]
         # Where there are fewer places than tags, what is left over is read again next time.
         return found[:limit]
 
@@ -158,6 +171,9 @@ class Outbox:
         """Remove what was in the files before ``entries``; these follow next time."""
         before, self._written = self._written, [(entry.tag, entry.id) for entry in entries]
         await self._remove(before)
+        self._recent.update(dict.fromkeys(before))
+        while len(self._recent) > MOST_RECENT:
+            self._recent.popitem(last=False)
 
     async def _remove(self, places: Sequence[tuple[int, bytes]]) -> None:
         by_tag: dict[int, list[bytes]] = {}

@@ -67,23 +67,26 @@ class Record(NamedTuple):
 
 def pack_record(link: Link, found_s: int) -> bytes:
     """Return the stored form of a link just offered."""
-    fields, text = record_parts(link, found_s)
+    fields, text = record_parts(link, found_s, origins(link.host))
     return _pack_head(*fields) + text.encode()
 
 
-def record_parts(link: Link, found_s: int) -> tuple[tuple[int, ...], str]:
+def origins(host: HostKey) -> tuple[str, str]:
+    """Return how the URLs of a host begin, https first; the slash is the path's."""
+    return f"https://{host}/", f"http://{host}/"
+
+
+def record_parts(link: Link, found_s: int, begins: tuple[str, str]) -> tuple[tuple[int, ...], str]:
     """Return the fields of a record's head, and the path and referrer behind it as one text."""
-    url, host, referrer = link.url, link.host, link.referrer
-    flags, at = (_HTTPS, 8) if url[4] == "s" else (0, 7)
-    end = at + len(host)
+    path, referrer = link.url, link.referrer
+    flags, origin = (_HTTPS, begins[0]) if path[4] == "s" else (0, begins[1])
     # "http://a.com.:81/" has the host key "a.com:81": such a URL is kept whole.
-    if url[end : end + 1] == "/" and url.startswith(host, at):
-        path = url[end:]
-        if referrer[end : end + 1] == "/" and referrer.startswith(url[:end]):
-            referrer = referrer[end:]
-    else:
-        path = url
-    if link.page_class is PageClass.NAV:
+    if path.startswith(origin):
+        at = len(origin) - 1
+        path = path[at:]
+        if referrer.startswith(origin):
+            referrer = referrer[at:]
+    if not link.page_class:
         flags |= _NAV
     if link.role:
         flags |= _SITEMAP

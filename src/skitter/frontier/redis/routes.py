@@ -39,6 +39,8 @@ class Routes:
         self._known: set[Place] = set(address.places)
         self._refreshing = asyncio.Lock()
         self._rounds = 0
+        self.breaks = 0
+        """How often a connection broke, or keys were found elsewhere than before."""
         self._only: Line | None = self.line(address.places[0])
 
     @property
@@ -50,8 +52,11 @@ class Routes:
         """Return the line to a server."""
         line = self._lines.get(place)
         if line is None:
-            line = self._lines[place] = Line(place, self._address)
+            line = self._lines[place] = Line(place, self._address, self._count_break)
         return line
+
+    def _count_break(self) -> None:
+        self.breaks += 1
 
     def line_for(self, key: str) -> Line | None:
         """Return the line to the server that has a key; None while no server has it."""
@@ -114,7 +119,11 @@ class Routes:
             places = [place for server in servers if (place := _place(server, asked))]
             known.update(places)
             if _place(servers[0], asked):
-                masters[first : last + 1] = [self.line(places[0])] * (last + 1 - first)
+                line = self.line(places[0])
+                line.copies = len(places) - 1
+                masters[first : last + 1] = [line] * (last + 1 - first)
+        if masters != self._masters:
+            self.breaks += 1
         self._masters, self._known = masters, known
         kept = known | set(self._address.places)
         await self._close([place for place in self._lines if place not in kept])

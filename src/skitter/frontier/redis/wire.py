@@ -10,7 +10,14 @@ from typing import NamedTuple
 
 from skitter.frontier.model import Ack, Freed, Hop, Lease, Link
 from skitter.frontier.redis.keys import signed
-from skitter.frontier.redis.records import HEAD, HEAD_BYTES, Given, make_lease, record_parts
+from skitter.frontier.redis.records import (
+    HEAD,
+    HEAD_BYTES,
+    Given,
+    make_lease,
+    origins,
+    record_parts,
+)
 from skitter.frontier.redis.stream import pack_note
 from skitter.types import Fingerprint, HostKey, JobNumber
 
@@ -49,6 +56,8 @@ class Host(NamedTuple):
     domain: str
     packed: bytes
     """Domain and name, each behind its length."""
+    origins: tuple[str, str]
+    """How its URLs begin."""
 
 
 class Hint(NamedTuple):
@@ -79,7 +88,8 @@ class Claimed(NamedTuple):
 
 def pack_host(name: HostKey, slot: int, domain: str) -> Host:
     """Prepare a host for any number of calls."""
-    return Host(name, slot, domain, _short(domain.encode()) + _short(name.encode()))
+    packed = _short(domain.encode()) + _short(name.encode())
+    return Host(name, slot, domain, packed, origins(name))
 
 
 def _short(text: bytes) -> bytes:
@@ -90,15 +100,15 @@ def pack_links(
     host: Host, job: JobNumber, links: Sequence[Link], mine: bool, found_s: int
 ) -> bytes:
     """Write one group: links of one job to one host."""
-    parts = []
+    parts: list[bytes] = []
+    begins = host.origins
     for link in links:
         fp = signed(link.fp)
-        head, text = record_parts(link, found_s)
-        tail = f"{text}{fp}".encode()
+        head, text = record_parts(link, found_s, begins)
+        tail = (text + fp).encode()
         digits = len(fp)
         size = HEAD_BYTES + len(tail) - digits
-        parts.append(_link(link.rank, link.not_before_ms, digits, size, *head))
-        parts.append(tail)
+        parts += (_link(link.rank, link.not_before_ms, digits, size, *head), tail)
     body = b"".join(parts)
     return _group(job, host.slot, mine, len(links)) + host.packed + _u32(len(body)) + body
 

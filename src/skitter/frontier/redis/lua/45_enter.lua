@@ -11,16 +11,17 @@
 -- ARGV    now, gates: many times (>Bc0 lease, I2c0 host), hops, as for take_hops
 -- Result  nothing
 do
-  local POLL_MS, LOST_MS, KNOWN = 20, 1000, -1
+  local POLL_MS, LOST_MS, HELD_MS, KNOWN = 20, 1000, 250, -1
 
-  -- Keeps a URL from being handed out; false when it is known or kept for another already.
+  -- Keeps a URL from being handed out; 0 when that is done, KNOWN, or ms to wait: while another
+  -- redirect leads there it is not known what comes of it.
   local function reserve(S, job, fp, name, until_ms)
+    if seen_has(S.P, job, fp) then return KNOWN end
     local member = job .. ':' .. fp .. ':' .. name
     local expiry = redis.call('ZSCORE', S.P .. 'H', member)
-    if expiry and tonumber(expiry) > S.now then return false end
-    if seen_has(S.P, job, fp) then return false end
+    if expiry and tonumber(expiry) > S.now then return HELD_MS end
     redis.call('ZADD', S.P .. 'H', until_ms, member)
-    return true
+    return 0
   end
 
   -- Takes a gate, or a place in line; answers 0 when the gate is taken.
@@ -28,8 +29,9 @@ do
     local rest = H.n - S.now
     if ask.most >= 0 and rest > ask.most then return rest end
     if not value then
-      if ask.target ~= '' and not reserve(S, ask.job, ask.target, H.name, ask.until_ms) then
-        return KNOWN
+      if ask.target ~= '' then
+        local refused = reserve(S, ask.job, ask.target, H.name, ask.until_ms)
+        if refused ~= 0 then return refused end
       end
       value = { -1, ask.job, ask.target }
       redis.call('ZADD', S.P .. 'GX', ask.until_ms, ask.gate)

@@ -125,6 +125,8 @@ do
 
   local function own(keys, args)
     local S = begin(keys, args)
+    -- Every member comes by soon after a change of servers.
+    is_quiet(S)
     local session, member, wanted, fences = args[2], args[3], args[5], args[6]
     local until_ms = S.now + tonumber(args[4])
     local kept = redis.call('HMGET', S.P .. 'o', 'x:' .. session, 'g:' .. session)
@@ -142,7 +144,6 @@ do
         return { S.now, '' }
       end
     end
-    is_quiet(S)
     local taken, lost = choose(S, session, member, wanted, mine)
     if kept[2] and not mine then give_up(S, session, kept[2], taken) end
     local held = mine or NOTHING
