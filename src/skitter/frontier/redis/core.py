@@ -52,9 +52,9 @@ class Core:
         self.session = str(_FIRST_SESSION + secrets.randbelow(_LAST_SESSION - _FIRST_SESSION))
         """Drawn for every opened frontier; the first digits of its leases."""
         self.entered: dict[int, Entered] = {}
+        """What the redirects of leases took, or wait for."""
         self.leased: dict[int, int] = {}
         """Leases that were given here and not acked, with their tags."""
-        """What the redirects of leases took, or wait for."""
         self.one_server = False
         """Whether calls that are made together happen in order, as a rule."""
         self.changes = 0
