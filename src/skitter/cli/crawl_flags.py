@@ -123,9 +123,10 @@ Traps = Annotated[
     ),
 ]
 Seen = Annotated[
-    Literal["exact", "bloom"] | None,
+    Literal["exact", "compact", "bloom"] | None,
     typer.Option(
-        help="Remember known URLs exactly, or in a Bloom filter of a few bits each; default exact.",
+        help="Remember known URLs exactly, in a Bloom filter of a few bits each, or (with --store)"
+        " in half the bytes; default exact.",
         rich_help_panel=_STATE,
     ),
 ]

@@ -31,8 +31,11 @@ def node_on(params: Mapping[str, object], index: int | None) -> int:
     """Join with what flags, environment and file say; return the exit code."""
     given = {name: params[name] for name in Settings.model_fields if params.get(name) is not None}
     options = node_options(resolve(given, os.environ, Path.cwd()))
-    if index is not None:
-        return _work(options, index)
+    return run_node(options) if index is None else _work(options, index)
+
+
+def run_node(options: NodeOptions) -> int:
+    """Let this machine work until it is told to stop; return the exit code."""
     display = make_display(quiet=options.quiet)
     if options.workers == 1:
         ended = run_watched(lambda: open_member(options), display)

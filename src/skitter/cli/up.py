@@ -25,6 +25,13 @@ Token = Annotated[
         help="What nodes have to know; better in SKITTER_TOKEN. Default: made, kept in --data.",
     ),
 ]
+Store = Annotated[
+    str | None,
+    typer.Option(
+        metavar="URL",
+        help="Work for the crawls in this Redis or Valkey instead, which nodes join themselves.",
+    ),
+]
 Workers = Annotated[
     int | None, typer.Option(metavar="N", help="Worker processes here; default one per core.")
 ]
@@ -35,6 +42,7 @@ def up(  # noqa: PLR0913, PLR0917  one parameter a flag; the values are read fro
     host: Host = None,
     port: Port = None,
     data: flag.Data = None,
+    store: Store = None,
     workers: Workers = None,
     token: Token = None,
     concurrency: flag.Concurrency = None,

@@ -6,11 +6,13 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from skitter.cli.node_run import node_options, run_node
 from skitter.cli.progress import make_display
 from skitter.cli.report import INTERRUPTED
 from skitter.cli.request import check_hosts
 from skitter.cli.run import run_watched
 from skitter.config import DEFAULT_CONCURRENCY, STATE_DIR, Settings, resolve
+from skitter.errors import ConfigError
 from skitter.wiring.up import Master, UpOptions, open_up
 
 DEFAULT_PORT = 8440
@@ -19,9 +21,21 @@ DEFAULT_PORT = 8440
 def up_on(params: Mapping[str, object]) -> int:
     """Serve with what flags, environment and file say; return the exit code."""
     given = {name: params[name] for name in Settings.model_fields if params.get(name) is not None}
-    options = up_options(resolve(given, os.environ, Path.cwd()).settings)
+    resolved = resolve(given, os.environ, Path.cwd())
+    settings = resolved.settings
+    if settings.store is not None:
+        _refuse_address(given)
+        return run_node(node_options(resolved))
+    options = up_options(settings)
     run_watched(lambda: _announced(options), make_display(quiet=options.quiet))
     return INTERRUPTED
+
+
+def _refuse_address(given: Mapping[str, object]) -> None:
+    """Raise when nodes are to come to an address, though Redis is where they meet."""
+    unused = [name for name in ("host", "port", "token") if name in given]
+    if unused:
+        raise ConfigError(f"--{unused[0]} and --store: nodes join the store itself; wanted one")
 
 
 def up_options(settings: Settings) -> UpOptions:

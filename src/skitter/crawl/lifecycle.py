@@ -14,11 +14,12 @@ from skitter.crawl.seeding import Seeder
 from skitter.crawl.summary import Summary, Totals
 from skitter.crawl.works import EngineOptions, Works
 from skitter.errors import SkitterError
-from skitter.frontier.model import Counts
+from skitter.frontier.model import Counts, JobState
 from skitter.job.spec import Sitemaps
 from skitter.observability.stats import CrawlStats
 
 STATS_S = 0.25
+LIMITS = frozenset({"pages limit", "time limit", "bytes limit"})
 SHARED_STATS_S = 1.0
 """How often the counts of a store are read that is not in this process."""
 
@@ -121,6 +122,9 @@ class Crawl:
                 *(group.create_task(helper.run()) for helper in parts.helpers),
             ]
             await self.engine.run()
+            if self.engine.stopped_by in LIMITS and parts.works.rights is not None:
+                # Others are not to go beyond it either; the same command lets the job run again.
+                await self._with.control.set_job_state(self._number, JobState.PAUSE)
             for helper in parts.helpers:
                 await helper.settle()
             for task in extras:

@@ -15,7 +15,7 @@ from skitter.wiring.files import open_sinks, refuse_other_archive
 from skitter.wiring.node import DeskMaker, NodeOptions
 from skitter.wiring.parts import job_entry, make_archive, make_sinks, seen_options
 from skitter.wiring.running import Beside, assemble
-from skitter.wiring.shared import Joined, machine_name, open_redis
+from skitter.wiring.shared import Connected, connect_redis, join_redis, machine_name
 from skitter.wiring.workers import Helpers, node_crew
 
 LEFT_TO_OTHERS = frozenset({"interrupted", "time limit", "bytes limit"})
@@ -37,14 +37,13 @@ async def open_cluster_crawl(
             )
         data.acquire(fresh=options.fresh)
         stack.callback(data.release)
-        joined = await open_redis(
-            stack, options.store, member=machine_name(), seen=seen_options(job)
-        )
-        store, membership = joined.store, joined.membership
-        number = await _enter_job(joined, job, options)
-        outbox = Outbox(joined.nodes, joined.keys, number, store.member)
+        connected = await connect_redis(stack, options.store, seen_options(job))
+        number = await _enter_job(connected, job, options)
+        # Who may not write the files is no member either: others would wait for its slots.
+        outbox = _outbox(connected, number)
         await outbox.open()
         stack.push_async_callback(outbox.close)
+        store, membership = await join_redis(stack, connected, member=machine_name())
         await refuse_other_archive(store, number, make_archive(job, options, store.member))
         sinks = await open_sinks(stack, store, number, make_sinks(options))
         consumer = Consumer(outbox, number, sinks)
@@ -66,14 +65,19 @@ async def open_cluster_crawl(
         yield crawl
 
 
-async def _enter_job(joined: Joined, job: Job, options: RunOptions) -> JobNumber:
+def _outbox(connected: Connected, number: JobNumber) -> Outbox:
+    nodes, frontier = connected
+    return Outbox(nodes, frontier.keys, number, machine_name())
+
+
+async def _enter_job(connected: Connected, job: Job, options: RunOptions) -> JobNumber:
     """Make the job in the store, or check that the one there is the same."""
-    store = joined.store
-    for number, entry in (await store.reader.jobs()).items():
+    frontier = connected.frontier
+    for number, entry in (await frontier.jobs()).items():
         if entry.id != job.id:
             continue
         if options.fresh:
-            await _drop_job(joined, number)
+            await _drop_job(connected, number)
             continue
         stored = Job.from_json(entry.spec)
         difference = identity_difference(stored.identity(), job.identity())
@@ -82,15 +86,15 @@ async def _enter_job(joined: Joined, job: Job, options: RunOptions) -> JobNumber
                 f"--store: holds the job {job.id!r} with other settings ({difference});"
                 " use the same ones to go on, or --fresh to start over"
             )
-    return await store.control.put_job(job_entry(job))
+    return await frontier.put_job(job_entry(job))
 
 
-async def _drop_job(joined: Joined, number: JobNumber) -> None:
+async def _drop_job(connected: Connected, number: JobNumber) -> None:
     """Forget a job, unless a crawl writes its records at this moment."""
-    outbox = Outbox(joined.nodes, joined.keys, number, joined.store.member)
+    outbox = _outbox(connected, number)
     await outbox.open()
     try:
-        await joined.store.control.drop_job(number)
+        await connected.frontier.drop_job(number)
     finally:
         await outbox.close()
 

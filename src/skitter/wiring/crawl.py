@@ -8,9 +8,10 @@ from skitter.config import RunOptions
 from skitter.crawl.lifecycle import Crawl
 from skitter.crawl.load import raise_file_limit
 from skitter.crawl.recording import Recording
-from skitter.errors import DataDirError
+from skitter.errors import ConfigError, DataDirError
 from skitter.frontier.embedded.datadir import DataDir
 from skitter.frontier.embedded.frontier import EmbeddedFrontier
+from skitter.job.parts import SeenKind
 from skitter.job.spec import Job, identity_difference
 from skitter.types import JobNumber
 from skitter.wiring.files import open_sinks, refuse_other_archive
@@ -83,6 +84,10 @@ async def _check(job: Job, options: RunOptions) -> None:
     job.http.resolved_headers()
     if options.workers or options.store:
         refuse_unstored_secrets(job)
+    if job.seen.kind is SeenKind.COMPACT and options.store is None:
+        raise ConfigError(
+            "--seen compact: for a store in memory; wanted exact or bloom, or --store"
+        )
     for sink in make_sinks(options):
         sink.check()
     archive = make_archive(job, options)

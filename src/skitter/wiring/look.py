@@ -19,7 +19,7 @@ from skitter.fetch.decode import decode
 from skitter.frontier.base import FrontierReader
 from skitter.frontier.embedded.datadir import DataDir
 from skitter.frontier.embedded.frontier import EmbeddedFrontier
-from skitter.frontier.redis.address import StoreAddress, without_password
+from skitter.frontier.redis.address import without_password
 from skitter.job.spec import Job
 from skitter.types import JobNumber
 from skitter.url.fingerprint import Fingerprinter
@@ -27,6 +27,7 @@ from skitter.url.normalise import Normaliser
 from skitter.url.scope import Scope
 from skitter.wiring.answers import Answers, Question
 from skitter.wiring.parts import make_fetcher, make_guard
+from skitter.wiring.shared import connect_redis
 
 MAX_BODY_BYTES = 1 << 30
 _MAX_REVISITS = 8
@@ -178,16 +179,8 @@ async def _ask_directory(data: Path, question: Question) -> AsyncGenerator[bytes
 
 
 async def _ask_store(url: str, question: Question) -> AsyncGenerator[bytes, None]:
-    from skitter.frontier.redis.frontier import RedisFrontier  # noqa: PLC0415  brings a client
-    from skitter.frontier.redis.nodes import Nodes  # noqa: PLC0415
-
     async with AsyncExitStack() as stack:
-        nodes = Nodes(StoreAddress.parse(url))
-        await nodes.open()
-        stack.push_async_callback(nodes.close)
-        frontier = RedisFrontier(nodes)
-        await frontier.open()
-        stack.push_async_callback(frontier.close)
+        _, frontier = await connect_redis(stack, url)
         here = Path()
         async with aclosing(_answer(frontier, frontier.secret, here, question)) as lines:
             async for line in lines:

@@ -18,7 +18,14 @@ from skitter.errors import ConfigError
 from skitter.job.spec import Job
 from skitter.types import JobNumber
 from skitter.wiring.assembly import Assembly
-from skitter.wiring.shared import Membership, machine_name, open_master, open_redis, visit_place
+from skitter.wiring.shared import (
+    Membership,
+    connect_redis,
+    join_redis,
+    machine_name,
+    open_master,
+    visit_place,
+)
 from skitter.wiring.store import Store
 
 
@@ -139,8 +146,9 @@ async def _join(
     if options.store is None:
         raise ConfigError("nowhere to join: wanted --store URL or --control URL")
     name = member if options.name else ""
-    joined = await open_redis(stack, options.store, member=member, name=name)
-    return joined.store, (joined.membership,)
+    connected = await connect_redis(stack, options.store)
+    store, membership = await join_redis(stack, connected, member=member, name=name)
+    return store, (membership,)
 
 
 def _run_options(options: NodeOptions, job: Job, data: Path) -> RunOptions:

@@ -16,7 +16,6 @@ from skitter.wiring.store import Store
 
 if TYPE_CHECKING:
     from skitter.frontier.redis.frontier import RedisFrontier
-    from skitter.frontier.redis.keys import Keys
     from skitter.frontier.redis.nodes import Nodes
     from skitter.frontier.remote.client import RemoteFrontier
 
@@ -124,34 +123,40 @@ async def visit_place(
         stack.push_async_callback(nodes.close)
 
 
-class Joined(NamedTuple):
-    """A store in Redis, and this process as a member there."""
+class Connected(NamedTuple):
+    """A store in Redis that this process uses without being a member."""
 
-    store: Store
-    membership: Membership
     nodes: "Nodes"
-    keys: "Keys"
+    frontier: "RedisFrontier"
 
 
-async def open_redis(
-    stack: AsyncExitStack, url: str, *, member: str, name: str = "", seen: SeenOptions | None = None
-) -> Joined:
-    """Join a Redis or Valkey store as a member; the stack leaves it.
-
-    ``member`` names the files of this process, ``name`` tells it from all others alive.
-    """
+async def connect_redis(
+    stack: AsyncExitStack, url: str, seen: SeenOptions | None = None
+) -> Connected:
+    """Open a Redis or Valkey store; the stack closes it."""
     from skitter.frontier.redis.address import StoreAddress  # noqa: PLC0415  brings a client
     from skitter.frontier.redis.frontier import RedisFrontier  # noqa: PLC0415
-    from skitter.frontier.redis.members import RedisMembers  # noqa: PLC0415
     from skitter.frontier.redis.nodes import Nodes  # noqa: PLC0415
 
-    address = StoreAddress.parse(url)
-    nodes = Nodes(address)
+    nodes = Nodes(StoreAddress.parse(url))
     await nodes.open()
     stack.push_async_callback(nodes.close)
     frontier = RedisFrontier(nodes, seen=seen)
     await frontier.open()
     stack.push_async_callback(frontier.close)
+    return Connected(nodes, frontier)
+
+
+async def join_redis(
+    stack: AsyncExitStack, connected: Connected, *, member: str, name: str = ""
+) -> tuple[Store, Membership]:
+    """Become a member of an open store; the stack leaves it.
+
+    ``member`` names the files of this process, ``name`` tells it from all others alive.
+    """
+    from skitter.frontier.redis.members import RedisMembers  # noqa: PLC0415  brings a client
+
+    nodes, frontier = connected
     membership = Membership()
     tenure = Tenure(
         frontier,
@@ -164,7 +169,7 @@ async def open_redis(
     membership.begin(tenure)
     await tenure.open()
     stack.push_async_callback(tenure.close)
-    return Joined(_store(frontier, membership, member), membership, nodes, frontier.keys)
+    return _store(frontier, membership, member), membership
 
 
 def _store(

@@ -1,6 +1,7 @@
 """Where a master is: a URL, or the path of a local socket."""
 
 import os
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -9,6 +10,9 @@ from skitter.errors import ConfigError
 
 MAX_PATH_BYTES = 107
 """What the system takes as the path of a socket."""
+
+
+_LIKE_A_HOST = re.compile(r"[A-Za-z0-9.-]+:[0-9]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +30,8 @@ class MasterAddress:
         """Read ``http://host[:port]``, ``https://…`` or the path of a socket."""
         if isinstance(text, Path) or "://" not in text:
             path = Path(text)
+            if isinstance(text, str) and _LIKE_A_HOST.fullmatch(text) and not path.exists():
+                raise _bad(text, "no scheme")
             if path.exists() and not path.is_socket():
                 raise ConfigError(f"{path}: a file of another kind; wanted the socket of a master")
             return cls("http://master", path, str(path))

@@ -27,8 +27,9 @@ from skitter.frontier.redis.address import StoreAddress
 from skitter.frontier.redis.frontier import RedisFrontier
 from skitter.frontier.redis.keys import signed
 from skitter.frontier.redis.nodes import Nodes
+from skitter.frontier.redis.outbox import Outbox
 from skitter.frontier.redis.reading import Reading
-from skitter.frontier.redis.stream import RecordStream, pack_note
+from skitter.frontier.redis.stream import pack_note
 from skitter.testing.virtual_clock import VirtualClock
 from skitter.types import Fingerprint, HostKey, JobNumber, PageClass, Role
 from skitter.url.partition import TAGS, slot_of
@@ -360,6 +361,6 @@ async def test_a_listed_record_of_an_ack_reaches_the_stream(rig: Rig) -> None:
     await rig.offer(*(rig.link("a", host) for host in hosts(5)))
     for n, lease in enumerate(await rig.take(5)):
         await rig.end(lease, note=b"record %d" % n, listed=n != 3)
-    entries = await RecordStream(rig.nodes, rig.keys, rig.job).read({}, 1_000)
-    assert sorted(entry.record for entry in entries) == [b"record %d" % n for n in (0, 1, 2, 4)]
+    entries = await Outbox(rig.nodes, rig.keys, rig.job, "test").read(1_000)
+    assert sorted(entry.line for entry in entries) == [b"record %d" % n for n in (0, 1, 2, 4)]
     assert all(entry.tag in {rig.keys.tag_of_host(host) for host in hosts(5)} for entry in entries)
