@@ -16,6 +16,7 @@ from skitter.errors import ConfigError
 from skitter.wiring.up import Master, UpOptions, open_up
 
 DEFAULT_PORT = 8440
+MASTER_FLAGS = frozenset({"data", "host", "port", "token"})
 
 
 def up_on(params: Mapping[str, object]) -> int:
@@ -23,8 +24,10 @@ def up_on(params: Mapping[str, object]) -> int:
     given = {name: params[name] for name in Settings.model_fields if params.get(name) is not None}
     resolved = resolve(given, os.environ, Path.cwd())
     settings = resolved.settings
-    if settings.store is not None:
+    if "store" in given:
         _refuse_address(given)
+    # What is always set counts only where no flag asks for a master of this machine.
+    if "store" in given or (settings.store is not None and not given.keys() & MASTER_FLAGS):
         return run_node(node_options(resolved))
     options = up_options(settings)
     run_watched(lambda: _announced(options), make_display(quiet=options.quiet))

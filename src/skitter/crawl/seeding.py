@@ -41,7 +41,7 @@ class Seeder:
             equipment.finder.forget()
         if wider and keep_scope:
             prefix = scope_mark(equipment.number)
-            await equipment.frontier.ack([], marks={f"{prefix}{url}": SEED for url in wider})
+            await equipment.frontier.ack([], news={f"{prefix}{url}": SEED for url in wider})
         links = [equipment.sitemaps.entry(normal) for normal in normals]
         return (await equipment.frontier.offer(links)).new if links else 0
 

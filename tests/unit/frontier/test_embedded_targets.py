@@ -58,11 +58,20 @@ async def test_a_target_that_was_fetched_stays_known(rig: EmbeddedRig) -> None:
     assert await enter(rig, second) == KNOWN
 
 
-async def test_two_redirects_to_one_target_are_followed_once(rig: EmbeddedRig) -> None:
+@pytest.mark.parametrize("settled", [True, False])
+async def test_of_two_redirects_to_one_target_the_second_waits_for_what_the_first_brings(
+    rig: EmbeddedRig, settled: bool
+) -> None:
     first, second = await rig.leases(1, 2)
     assert await enter(rig, first) == 0
-    assert await enter(rig, second) == KNOWN
+    assert 0 < await enter(rig, second) <= 10_000
     assert await enter(rig, first) == 0
+    if settled:
+        await rig.end(first, hops=[Hop(fp_of(TARGET), FAR)])
+        assert await enter(rig, second) == KNOWN
+    else:
+        await rig.end(first, result=Result.DEFER)
+        assert await enter(rig, second) == 0
 
 
 async def test_a_target_is_not_handed_out_while_it_is_fetched(rig: EmbeddedRig) -> None:
