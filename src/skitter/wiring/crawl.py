@@ -24,6 +24,7 @@ from skitter.wiring.parts import (
     seen_options,
 )
 from skitter.wiring.running import Beside, assemble, local_store
+from skitter.wiring.shared import require_redis
 from skitter.wiring.workers import open_helpers
 
 
@@ -37,6 +38,7 @@ async def open_crawl(
         # Everything a person may have got wrong comes first: --fresh deletes.
         await _check(job, options)
         if options.store is not None:
+            require_redis()
             from skitter.wiring.cluster import open_cluster_crawl  # noqa: PLC0415  brings a client
 
             opened = open_cluster_crawl(job, options, seeds)

@@ -3,6 +3,7 @@
 import socket
 from collections.abc import Collection, Sequence
 from contextlib import AsyncExitStack
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -10,6 +11,7 @@ from skitter.cluster.names import default_name
 from skitter.cluster.tenure import Tenure
 from skitter.crawl.engine import Engine
 from skitter.crawl.rights import Rights
+from skitter.errors import ConfigError
 from skitter.frontier.model import LEASE_MS, Grant, SeenOptions
 from skitter.url.partition import SLOTS
 from skitter.wiring.store import Store
@@ -18,6 +20,12 @@ if TYPE_CHECKING:
     from skitter.frontier.redis.frontier import RedisFrontier
     from skitter.frontier.redis.nodes import Nodes
     from skitter.frontier.remote.client import RemoteFrontier
+
+
+def require_redis() -> None:
+    """Raise when the client for Redis was left out of this installation."""
+    if find_spec("redis") is None:
+        raise ConfigError("--store: the client for Redis is missing; pip install 'skitter[redis]'")
 
 
 def machine_name() -> str:
@@ -115,6 +123,7 @@ async def visit_place(
         await frontier.open()
         stack.push_async_callback(frontier.close)
     elif store is not None:
+        require_redis()
         from skitter.frontier.redis.address import StoreAddress  # noqa: PLC0415
         from skitter.frontier.redis.nodes import Nodes  # noqa: PLC0415
 
@@ -134,6 +143,7 @@ async def connect_redis(
     stack: AsyncExitStack, url: str, seen: SeenOptions | None = None
 ) -> Connected:
     """Open a Redis or Valkey store; the stack closes it."""
+    require_redis()
     from skitter.frontier.redis.address import StoreAddress  # noqa: PLC0415  brings a client
     from skitter.frontier.redis.frontier import RedisFrontier  # noqa: PLC0415
     from skitter.frontier.redis.nodes import Nodes  # noqa: PLC0415
