@@ -3,17 +3,21 @@
 It speaks of https://example.com, which a test cannot reach. Its commands are run as they
 stand, but for that address, which becomes the home page of the demo web; the environment says
 where that web is (``SKITTER_HOSTS``, ``SKITTER_ALLOW_PRIVATE``) and that it needs no rest
-(``SKITTER_DELAY``). ``make run`` is run without setting up the environment again, the other
-targets of make are only looked at.
+(``SKITTER_DELAY``). Nor can it reach 10.0.0.5: a Redis server and a free port of this machine take
+its place. Commands that run until they are stopped run beside those that follow, as in another
+terminal, and are stopped with Ctrl-C at the end. ``make run`` is run without setting up the
+environment again, the other targets of make are only looked at.
 """
 
 import json
 import os
 import re
 import shlex
+import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,14 +25,21 @@ from typing import Any
 import pytest
 from documents import README, ROOT, blocks
 from outputs import read_output
+from stores import HOST, RedisServer, free_port, start_redis, wait_until
 
 from skitter.cli import report
 from skitter.demo.child import DemoProcess
 from skitter.job.identity import derived_id
 from skitter.pipeline.record import PageRecord
 from skitter.types import Outcome
+from skitter.url.partition import TAGS
 
 EXAMPLE = "https://example.com"
+MACHINE = "10.0.0.5"
+CLUSTER = ROOT / "docs" / "cluster.md"
+STAYS = re.compile(r"(?:\w+=\S+ )?skitter (?:up|node) ")
+"""Commands that run until they are stopped."""
+STOP_S = 40
 CHANGING = frozenset(
     {"job", "url", "final_url", "fetched_at", "elapsed_ms", "bytes", "digest", "etag"}
 )
@@ -46,6 +57,48 @@ def made_targets() -> list[str]:
     return [line[1] for line in words if line[1] != "run"]
 
 
+class Beside:
+    """A command in a terminal of its own."""
+
+    def __init__(self, line: str, directory: Path, environment: Mapping[str, str]) -> None:
+        self.line = line
+        self._told = directory / f"beside-{free_port()}"
+        with self._told.open("wb") as told:
+            self._process = subprocess.Popen(
+                [
+                    "setpriv",
+                    "--pdeathsig",
+                    "KILL",
+                    "bash",
+                    "-c",
+                    line.replace("skitter", "exec skitter", 1),
+                ],
+                cwd=directory,
+                env=environment,
+                stderr=told,
+                start_new_session=True,
+            )
+
+    @property
+    def told(self) -> str:
+        return self._told.read_text(errors="replace")
+
+    def until(self, what: str, check: Callable[[], bool]) -> None:
+        def looked() -> bool:
+            assert self._process.poll() is None, (self.line, self.told)
+            return check()
+
+        wait_until(f"{what} of {self.line}", looked, 60)
+
+    def stop(self) -> int:
+        """Type Ctrl-C; answers the exit code."""
+        self._process.send_signal(signal.SIGINT)
+        try:
+            return self._process.wait(STOP_S)
+        finally:
+            self._process.kill()
+
+
 @dataclass
 class Reader:
     """Someone who types what the README says."""
@@ -54,14 +107,49 @@ class Reader:
     home: str
     environment: dict[str, str]
     ended: list[subprocess.CompletedProcess[str]] = field(default_factory=list)
+    beside: list[Beside] = field(default_factory=list)
+    stopped: list[tuple[Beside, int]] = field(default_factory=list)
+    store: RedisServer | None = None
+    port: int = 0
+    """Where a master listens here."""
+
+    def there(self, line: str) -> str:
+        """Return a command with the addresses of what is here."""
+        line = line.replace(EXAMPLE, self.home)
+        if self.store is not None:
+            line = line.replace(f"{MACHINE}:6379", f"{HOST}:{self.store.port}")
+        line = line.replace(f"{MACHINE}:8440", f"{HOST}:{self.port}")
+        return line.replace(f"--host {MACHINE}", f"--host {HOST} --port {self.port}")
 
     def type(self, line: str) -> None:
-        self.run(["bash", "-c", f"set -euo pipefail; {line.replace(EXAMPLE, self.home)}"])
+        if STAYS.match(line):
+            self.leave_running(self.there(line))
+        else:
+            self.run(["bash", "-c", f"set -euo pipefail; {self.there(line)}"])
+
+    def leave_running(self, line: str) -> None:
+        """Start a command, and wait until it is at work."""
+        one = Beside(line, self.directory, self.environment)
+        self.beside.append(one)
+        if "skitter up" in line:
+            one.until("the address", lambda: "listening on" in one.told)
+        elif "--store" in line:
+            one.until("the joining", lambda: self.members() > 0)
+
+    def members(self) -> int:
+        assert self.store is not None
+        return int(self.store.cli("HLEN", "{skitter}:members"))
+
+    def stop_all(self) -> None:
+        """Type Ctrl-C in all other terminals, the last one first."""
+        while self.beside:
+            one = self.beside.pop()
+            self.stopped.append((one, one.stop()))
 
     def make_run(self, arguments: str, **places: Path) -> None:
         command = ["make", "--no-print-directory", "-C", str(ROOT), "-o", "install", "run"]
         if arguments:
-            command.append(f"ARGS={arguments.replace(EXAMPLE, self.home)}")
+            command.append(f"ARGS={self.there(arguments)}")
         self.run(command, {f"SKITTER_{name.upper()}": str(path) for name, path in places.items()})
 
     def run(self, command: list[str], more: Mapping[str, str] | None = None) -> None:
@@ -91,7 +179,10 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
         for name, value in os.environ.items()
         if not name.startswith(("SKITTER_", "MAKE", "MFLAGS"))
     }
-    with DemoProcess(pages=200) as demo:
+    with ExitStack() as stack:
+        demo = stack.enter_context(DemoProcess(pages=200))
+        store = start_redis(directory / "redis", options={"appendonly": "yes"})
+        stack.enter_context(store)
         hosts = directory / "hosts"
         hosts.write_text(demo.hosts)
         home = demo.web.entry.rstrip("/")
@@ -103,13 +194,17 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
             "SKITTER_ALLOW_PRIVATE": "true",
             "SKITTER_DELAY": "0",
         }
-        person = Reader(directory, home, environment)
+        person = Reader(directory, home, environment, store=store, port=free_port())
+        stack.callback(person.stop_all)
         for text in blocks(README, "toml"):
             name = text.partition("\n")[0].removeprefix("# ")
             (directory / name).write_text(text.replace(EXAMPLE, home))
         for line in commands():
             if not line.startswith("make "):
                 person.type(line)
+        job = directory / "state" / "out" / "example.jsonl"
+        person.beside[-1].until("the records", lambda: job.read_bytes().count(b"\n") > 5)
+        person.stop_all()
         yield person
 
 
@@ -117,6 +212,40 @@ def test_every_command_of_the_readme_does_its_work(reader: Reader) -> None:
     assert len(reader.ended) >= 10
     for ended in reader.ended:
         assert ended.returncode == 0, (ended.args, ended.stderr)
+
+
+def test_commands_that_stay_end_when_they_are_told_to(reader: Reader) -> None:
+    assert len(reader.stopped) == 3
+    for one, code in reader.stopped:
+        assert code == report.INTERRUPTED, (one.line, one.told)
+        if "skitter node" in one.line:
+            assert "left the cluster: interrupted" in one.told
+
+
+def test_many_machines_bring_the_pages_of_one(reader: Reader) -> None:
+    alone = sorted(record.url for record in read_output(reader.directory / "kept.csv"))
+    for name in ("busy.jsonl", "shared.jsonl"):
+        assert sorted(record["url"] for record in reader.records(name)) == alone, name
+    [told] = [
+        ended.stdout
+        for ended in reader.ended
+        if "page" in ended.args[-1] and "--store" in ended.args[-1]
+    ]
+    assert f"{reader.home}/about" in told
+
+
+def test_a_crawl_is_frozen_and_thawed_as_the_page_about_clusters_says(reader: Reader) -> None:
+    freeze, thaw = [
+        line for line in "".join(blocks(CLUSTER, "sh")).splitlines() if "for tag" in line
+    ]
+    assert reader.store is not None
+    for line, found in ((freeze, b"1"), (thaw, None)):
+        command = line.replace(f"-h {MACHINE}", f"-h {HOST} -p {reader.store.port}")
+        subprocess.run(["bash", "-c", command], check=True, capture_output=True)
+        for tag in range(TAGS):
+            anchor = f"{{skitter:{tag:03}}}:a"
+            assert reader.store.cli("HGET", anchor, "v") == b"1"
+            assert reader.store.cli("HGET", anchor, "frozen") == found
 
 
 def test_the_crawls_of_the_readme_bring_pages(reader: Reader) -> None:
