@@ -4,6 +4,8 @@ Every recipe is typed in a directory of its own, block by block. Its sites are t
 web: ``https://shop.example.com`` is the site ``shop``, ``https://example.com`` the home page; in
 what is printed they are named as in the recipe again. The environment says where they are
 (``SKITTER_HOSTS``, ``SKITTER_ALLOW_PRIVATE``) and that they need little rest (``SKITTER_DELAY``).
+A Redis server and a free port of this machine take the place of 10.0.0.5; a block that runs until
+it is stopped runs beside those that follow it, and is stopped with Ctrl-C at the end.
 What a recipe shows as its answer has to be printed; ``…`` in it stands for anything.
 """
 
@@ -26,8 +28,10 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+from clusters import essence
 from replaying import HOME as PYWB
 from replaying import ask, install
+from stores import HOST, RedisServer, free_port, start_redis, wait_until
 
 from skitter.demo.child import DemoProcess
 from skitter.demo.topics import is_about
@@ -47,6 +51,10 @@ SECRET = "session=open-sesame"
 ANYTHING = "…"
 EVERY_URL = "SELECT url FROM pages ORDER BY id"
 PATIENCE_S = 120
+MACHINE = "10.0.0.5"
+STAYS = re.compile(r"(?:\w+=\S+ )?skitter (?:up|node) (?!.*--idle-exit)")
+"""Commands that run until they are stopped."""
+INTERRUPTED = 130
 
 
 @dataclass(frozen=True)
@@ -80,9 +88,15 @@ class Kitchen:
     """Host and port by the short name of a site."""
     environment: dict[str, str]
     web: Web
+    store: RedisServer
+    port: int
+    """Where a master listens."""
 
     def there(self, text: str) -> str:
-        """Return ``text`` with the addresses of the sites that are served here."""
+        """Return ``text`` with the addresses of the sites and servers that are here."""
+        text = text.replace(f"{MACHINE}:6379", f"{HOST}:{self.store.port}")
+        text = text.replace(f"{MACHINE}:8440", f"{HOST}:{self.port}")
+        text = text.replace(f"--host {MACHINE}", f"--host {HOST} --port {self.port}")
         return SITE.sub(lambda found: f"http://{self.places[found[1] or 'www']}", text)
 
     def back(self, text: str) -> str:
@@ -110,6 +124,23 @@ class Kitchen:
             printed, _ = process.communicate(timeout=PATIENCE_S)
         assert process.returncode == 0, (script, printed)
         return self.back(printed)
+
+    @contextmanager
+    def running(self, script: str, directory: Path) -> Iterator[None]:
+        """Let a command run beside others once it is at work, and stop it at the end."""
+        with self.start(script.replace("skitter", "exec skitter", 1), directory) as process:
+            lines = Lines(process)
+            try:
+                if "skitter up" in script:
+                    lines.until("listening on")
+                else:
+                    wait_until("a member", lambda: self.store.cli("HLEN", "{skitter}:members") > 0)
+                yield
+                process.send_signal(signal.SIGINT)
+                assert process.wait(PATIENCE_S) == INTERRUPTED
+            finally:
+                process.kill()
+                lines.thread.join()
 
     def put(self, file: str, directory: Path) -> None:
         """Write a file that a recipe shows, by the name in its first line."""
@@ -175,6 +206,8 @@ def kitchen(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kitchen]:
     with ExitStack() as stack:
         demo = stack.enter_context(DemoProcess())
         port = stack.enter_context(members_site())
+        store = start_redis(home / "redis", options={"appendonly": "yes"})
+        stack.enter_context(store)
         places = {name: demo.web.host_key(name) for name in demo.web.sites}
         places[MEMBERS] = f"{MEMBERS}.demo.test:{port}"
         (home / "hosts").write_text(f"{demo.hosts}127.0.0.1 {MEMBERS}.demo.test\n")
@@ -188,6 +221,8 @@ def kitchen(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kitchen]:
                 "SKITTER_HOSTS": str(home / "hosts"),
             },
             demo.web,
+            store,
+            free_port(),
         )
 
 
@@ -201,15 +236,18 @@ def shown(expected: str, printed: str) -> bool:
 def cook(title: str, kitchen: Kitchen, directory: Path) -> Meal:
     """Do what a recipe says, in order; each answer shown is that of the block before it."""
     meal = Meal(directory, kitchen)
-    for kind, body in RECIPES[title].blocks:
-        match kind:
-            case "sh":
-                meal.printed = kitchen.type(body, directory)
-            case "text":
-                assert shown(body, meal.printed), f"{body}\nis not in\n{meal.printed}"
-                meal.expected.append(body)
-            case _:
-                kitchen.put(body, directory)
+    with ExitStack() as beside:
+        for kind, body in RECIPES[title].blocks:
+            match kind:
+                case "sh" if STAYS.match(body):
+                    beside.enter_context(kitchen.running(body, directory))
+                case "sh":
+                    meal.printed = kitchen.type(body, directory)
+                case "text":
+                    assert shown(body, meal.printed), f"{body}\nis not in\n{meal.printed}"
+                    meal.expected.append(body)
+                case _:
+                    kitchen.put(body, directory)
     assert meal.expected, "a recipe shows what one gets"
     return meal
 
@@ -226,10 +264,13 @@ REPLAY = "Archive a site and replay it"
 BACK = "Read one page back from the archive"
 LARGE = "A large crawl on a small machine"
 SEEDS = "Seeds from an earlier crawl"
+WORKERS = "More processes for one crawl"
+REDIS = "Two machines and Redis"
+GUARDED = "A node in a guarded zone"
 SCRAPY = "A Scrapy project as a job file"
 LOGIN = "Behind a login"
-TITLES = [SQL, FRESH, SUBJECT, WHY, PIPE, PART, STOP, EXPORT, REPLAY, BACK, LARGE, SEEDS, SCRAPY]
-TITLES.append(LOGIN)
+TITLES = [SQL, FRESH, SUBJECT, WHY, PIPE, PART, STOP, EXPORT, REPLAY, BACK, LARGE, SEEDS]
+TITLES += [WORKERS, REDIS, GUARDED, SCRAPY, LOGIN]
 
 
 def test_every_recipe_is_cooked_here_and_has_the_same_parts() -> None:
@@ -353,6 +394,13 @@ class Lines:
             self._said.put(line)
         self._said.put("")
 
+    def until(self, words: str) -> None:
+        """Wait for a line with these words."""
+        while line := self._said.get(timeout=PATIENCE_S):
+            if words in line:
+                return
+        raise AssertionError(f"never said: {words}")
+
     def ports(self) -> Iterator[int]:
         """Yield the ports that pywb opens, as its debug log names them."""
         while line := self._said.get(timeout=PATIENCE_S):
@@ -409,6 +457,36 @@ def test_seeds_of_one_crawl_start_another(kitchen: Kitchen, tmp_path: Path) -> N
     starts = [one["url"] for one in meal.records("again.jsonl") if one["depth"] == 0]
     assert set(starts) == set(seeds)
     assert len(seeds) == 3
+
+
+def test_worker_processes_keep_the_limit_and_one_process_goes_on(
+    kitchen: Kitchen, tmp_path: Path
+) -> None:
+    meal = cook(WORKERS, kitchen, tmp_path)
+    (_, crawl), _ = RECIPES[WORKERS].blocks
+    alone = crawl.replace(" --workers 3", "").replace("--pages 200", "--pages 210")
+    assert "210|210" in kitchen.type(alone, tmp_path)
+    assert len(set(meal.urls("wide.sqlite"))) == 210
+
+
+def test_machines_that_meet_in_redis_bring_every_page_once(
+    kitchen: Kitchen, tmp_path: Path
+) -> None:
+    meal = cook(REDIS, kitchen, tmp_path)
+    found = [record["url"] for record in meal.records("sites.jsonl")]
+    assert len(found) == len(set(found))
+    assert sorted(meal.urls("export.sqlite")) == sorted(found)
+    kitchen.type("skitter crawl --seeds sites.txt --data one --out one.jsonl", tmp_path)
+    assert essence(meal.records("sites.jsonl")) == essence(meal.records("one.jsonl"))
+
+
+def test_a_node_in_a_guarded_zone_fetches_for_a_master_that_asks_nobody(
+    kitchen: Kitchen, tmp_path: Path
+) -> None:
+    meal = cook(GUARDED, kitchen, tmp_path)
+    found = [record["url"] for record in meal.records("state/out/docs.jsonl")]
+    assert len(found) == len(set(found)) == 47
+    assert not (tmp_path / "state" / "workers").exists()
 
 
 def test_a_scrapy_project_fits_into_a_job_file(kitchen: Kitchen, tmp_path: Path) -> None:

@@ -40,6 +40,8 @@ CLUSTER = ROOT / "docs" / "cluster.md"
 STAYS = re.compile(r"(?:\w+=\S+ )?skitter (?:up|node) ")
 """Commands that run until they are stopped."""
 STOP_S = 40
+MASTERS = "state/out/example.jsonl"
+"""Where the README says that the records of its master are."""
 CHANGING = frozenset(
     {"job", "url", "final_url", "fetched_at", "elapsed_ms", "bytes", "digest", "etag"}
 )
@@ -202,8 +204,8 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
         for line in commands():
             if not line.startswith("make "):
                 person.type(line)
-        job = directory / "state" / "out" / "example.jsonl"
-        person.beside[-1].until("the records", lambda: job.read_bytes().count(b"\n") > 5)
+        wanted = len(person.records("example.jsonl"))
+        person.beside[-1].until("the records", lambda: len(person.records(MASTERS)) == wanted)
         person.stop_all()
         yield person
 
@@ -226,6 +228,12 @@ def test_many_machines_bring_the_pages_of_one(reader: Reader) -> None:
     alone = sorted(record.url for record in read_output(reader.directory / "kept.csv"))
     for name in ("busy.jsonl", "shared.jsonl"):
         assert sorted(record["url"] for record in reader.records(name)) == alone, name
+    by_nodes, by_one = (
+        {record["url"]: record["labels"] for record in reader.records(name)}
+        for name in (MASTERS, "example.jsonl")
+    )
+    assert by_nodes == by_one
+    assert f"`{MASTERS}`" in README.read_text(encoding="utf-8")
     [told] = [
         ended.stdout
         for ended in reader.ended

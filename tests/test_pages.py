@@ -8,14 +8,24 @@ from pathlib import Path
 import pytest
 from documents import README, ROOT, blocks, named
 
-from skitter.crawl import linked, sitemap_visit, sitemaps
+from skitter.cluster import assignment, control, tenure
+from skitter.cluster import crew as crews
+from skitter.crawl import linked, rights, sitemap_visit, sitemaps
 from skitter.crawl.commit import MAX_WAITING_BYTES, scope_mark, traps_mark
 from skitter.crawl.engine import SETTLED
 from skitter.crawl.traps import limits, memory, verdict
 from skitter.crawl.travel import MAX_HOP_WAIT_MS
 from skitter.crawl.works import EngineOptions
+from skitter.frontier.base import OWNER_TTL_MS
 from skitter.frontier.embedded import agenda, handout, places
-from skitter.frontier.model import MAX_LOST, SCORED_RANKS
+from skitter.frontier.embedded.seen.sizing import shape_for
+from skitter.frontier.members import DEAD_MS
+from skitter.frontier.model import MAX_LOST, MAX_LOST_SHARED, SCORED_RANKS, SeenOptions
+from skitter.frontier.redis import checks, intake, outbox
+from skitter.frontier.redis import handout as redis_handout
+from skitter.frontier.redis.address import DEFAULT_NAMESPACE
+from skitter.frontier.redis.keys import Keys
+from skitter.frontier.remote import server
 from skitter.job.parts import DEFAULT_AGENT, Http, Polite, Traps
 from skitter.job.spec import check_job
 from skitter.pipeline.archive.writer import Archive
@@ -25,9 +35,11 @@ from skitter.pipeline.parquet import ParquetSink
 from skitter.pipeline.sqlite import SqliteSink
 from skitter.politeness.pace import PaceOptions
 from skitter.types import JobNumber
-from skitter.url.partition import SLOTS
+from skitter.url.partition import SLOTS, TAGS
 
 ARCHITECTURE = ROOT / "docs" / "architecture.md"
+CLUSTER = ROOT / "docs" / "cluster.md"
+SCRIPTS = ROOT / "src" / "skitter" / "frontier" / "redis" / "lua"
 TRAPS = ROOT / "docs" / "traps.md"
 DECISIONS = sorted((ROOT / "docs" / "decisions").glob("*.md"))
 CHANGES = sorted((ROOT / "changes").glob("*.*.md"))
@@ -47,10 +59,11 @@ def test_files_named_in_the_pages_exist(path: Path) -> None:
     files = [
         file.as_posix()
         for top in ("src", "tests", "scripts", "bench")
-        for file in (ROOT / top).rglob("*.py")
+        for ending in ("py", "lua")
+        for file in (ROOT / top).rglob(f"*.{ending}")
     ]
     text = path.read_text(encoding="utf-8")
-    for named_file in re.findall(r"`([\w/]+\.py)`", text):
+    for named_file in re.findall(r"`([\w/]+\.(?:py|lua))`", text):
         assert any(file.endswith(f"/{named_file}") for file in files), named_file
     for page in re.findall(r"\bdocs/[\w/-]+\.md\b", text):
         assert (ROOT / page).exists(), page
@@ -97,8 +110,45 @@ def stated() -> Iterator[tuple[Path, str]]:
     assert (MAX_HOP_WAIT_MS, MAX_LOST) == (10_000, 3)
     yield ARCHITECTURE, "more than ten seconds"
     yield ARCHITECTURE, "after the third loss"
+    yield from stated_of_clusters()
     yield from stated_of_order()
     yield from stated_of_traps()
+
+
+def stated_of_clusters() -> Iterator[tuple[Path, str]]:
+    [records] = [path for path in DECISIONS if path.name.startswith("0016-")]
+    assert (SLOTS // TAGS, OWNER_TTL_MS, DEAD_MS) == (64, 5_000, 4_000)
+    assert rights.SAFE_SHARE == tenure.SAFE_SHARE == 0.9
+    yield ARCHITECTURE, f"One of {TAGS} groups of keys"
+    yield ARCHITECTURE, "A tag has 64 slots."
+    yield ARCHITECTURE, "Ownership of a slot for five seconds at a time"
+    yield ARCHITECTURE, "until nine tenths of a grant's or lease's time are over"
+    yield ARCHITECTURE, "one that is silent for four seconds is dead"
+    yield CLUSTER, "is missed after four seconds, and others have its hosts"
+    assert (control.LEAD_TTL_MS, tenure.DRAIN_S, tenure.BEAT_S) == (3_000, 10, 1)
+    yield ARCHITECTURE, "by a lease of three seconds"
+    yield ARCHITECTURE, "for ten seconds at most"
+    yield ARCHITECTURE, f"more than {assignment.BOUND} times a fair share"
+    quiet = re.search(r"QUIET_MS = (\d+)", (SCRIPTS / "32_servers.lua").read_text("utf-8"))
+    assert quiet is not None
+    assert int(quiet[1]) == server.SILENCE_S * 1000 == OWNER_TTL_MS
+    yield ARCHITECTURE, "Five seconds in which nothing is handed out"
+    yield ARCHITECTURE, "after five seconds its leases end"
+    yield CLUSTER, "the new server hands nothing out for five seconds"
+    assert (MAX_LOST_SHARED, intake.HOLD_MS, outbox.LEASE_MS) == (10, 15_000, 6_000)
+    yield ARCHITECTURE, "leases were lost ten times"
+    yield ARCHITECTURE, "them for 15 s"
+    yield CLUSTER, "it may have to wait six seconds"
+    cap = redis_handout.STREAM_CAP
+    assert 100_000 < cap * TAGS < 150_000
+    yield CLUSTER, f"at most {cap} of a job in each of {TAGS} groups of hosts, about a hundred"
+    yield records, f"hosts in a tag with {cap} records that wait"
+    yield CLUSTER, f"Namespaces (default `{DEFAULT_NAMESPACE}`)"
+    yield CLUSTER, f"Skitter needs Redis {checks.OLDEST_VERSION}.0 or newer"
+    assert Keys(DEFAULT_NAMESPACE).anchor(7) == "{skitter:007}:a"
+    yield CLUSTER, '"{skitter:$tag}:a" frozen 1'
+    assert EngineOptions().drain_s < crews.STOP_S
+    yield CLUSTER, "gives its requests four seconds to finish"
 
 
 def stated_of_order() -> Iterator[tuple[Path, str]]:
@@ -154,6 +204,27 @@ def test_the_marks_in_the_architecture_are_those_of_the_code() -> None:
 @pytest.mark.parametrize(("path", "sentence"), list(stated()), ids=lambda value: str(value)[:40])
 def test_numbers_in_the_pages_are_those_of_the_code(path: Path, sentence: str) -> None:
     assert sentence in " ".join(path.read_text(encoding="utf-8").split())
+
+
+def test_the_bytes_of_known_urls_are_those_that_were_measured() -> None:
+    measured = (ROOT / "docs" / "performance.md").read_text(encoding="utf-8")
+    found: dict[str, list[float]] = {}
+    for kind, size in re.findall(
+        r"^\| (exact|compact|bloom), .*? \| ([\d.]+) \|", measured, re.MULTILINE
+    ):
+        found.setdefault(kind, []).append(float(size))
+    rows = dict(
+        re.findall(r"^\| `(exact|compact|bloom)` \| (.*?) \|", CLUSTER.read_text(), re.MULTILINE)
+    )
+    assert rows["exact"] == "9 to 10"
+    assert all(9 <= size <= 10 for size in found["exact"])
+    assert rows["compact"] == "about 5"
+    assert {round(size) for size in found["compact"]} == {5}
+    share = -(-SeenOptions().expected // TAGS)
+    shape = shape_for(SeenOptions("bloom", share))
+    assert rows["bloom"].startswith("5 by its formula, 11 as measured")
+    assert round(shape.groups * shape.group_bytes / share) == 5
+    assert round(sum(found["bloom"]) / len(found["bloom"])) == 11
 
 
 def test_the_decisions_are_numbered_without_gaps_and_have_the_same_parts() -> None:

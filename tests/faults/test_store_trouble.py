@@ -28,7 +28,7 @@ pytestmark = pytest.mark.fault
 SOAK = "SOAK" in os.environ
 WEB = WebPlan(hosts=6, pages=20, large=40, slow=1, hops=2)
 SMALL = WebPlan(hosts=5, pages=10, large=20, slow=1, hops=2)
-AWAY_S = 60 if SOAK else 20
+AWAY_S = 60 if SOAK else 12
 HANGS_S = 6
 ACK_S = 1.0
 """How long after its answer a page may take to be acked, on a busy machine."""
@@ -112,7 +112,7 @@ def test_with_appendfsync_always_a_killed_store_has_lost_nothing(
     with start_redis(tmp_path / "redis", options=SAFE) as store, World(tmp_path, web, store) as w:
         w.begin("two-a")
         kills: list[float] = []
-        for _ in range(3):
+        for _ in range(6 if SOAK else 2):
             more_pages(w, 8)
             recorded = {record["url"] for record in whole_records(w)}
             kills.append(now_ms())
@@ -154,7 +154,7 @@ def test_with_appendfsync_everysec_a_power_cut_repeats_a_second_and_loses_nothin
     ):
         w.begin("two-a")
         cuts: list[float] = []
-        for _ in range(3):
+        for _ in range(6 if SOAK else 1):
             more_pages(w, 8)
             synced = aof(store).stat().st_size
             time.sleep(EVERYSEC_S)

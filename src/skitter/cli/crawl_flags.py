@@ -227,8 +227,8 @@ Store = Annotated[
     str | None,
     typer.Option(
         metavar="URL",
-        help="Keep the state in Redis or Valkey, where nodes on other machines help:"
-        " redis://host:6379.",
+        help="Keep the state in Redis or Valkey (redis://host:6379), where nodes on other machines"
+        " help; this process writes the files.",
         rich_help_panel=_MACHINE,
     ),
 ]
@@ -236,7 +236,7 @@ Workers = Annotated[
     int | None,
     typer.Option(
         metavar="N",
-        help="Add N worker processes on this machine; default 0.",
+        help="Add N worker processes on this machine, for crawls of many hosts; default 0.",
         rich_help_panel=_MACHINE,
     ),
 ]

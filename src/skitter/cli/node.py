@@ -35,16 +35,21 @@ Workers = Annotated[
 ]
 Name = Annotated[
     str | None,
-    typer.Option(metavar="NAME", help="What this machine is called; default its host name."),
+    typer.Option(
+        metavar="NAME", help="What this machine is called; default made from its host name."
+    ),
 ]
 IdleExit = Annotated[
     int | None,
-    typer.Option(metavar="N", help="End after N claims in a row that brought nothing."),
+    typer.Option(
+        metavar="N", help="End after N looks in a row, about a second each, that found no work."
+    ),
 ]
 Data = Annotated[
     Path | None,
     typer.Option(
-        metavar="DIR", help="Keep what is this machine's own here; default .skitter/node."
+        metavar="DIR",
+        help="Keep locks and crash notes of this machine here; default .skitter/node.",
     ),
 ]
 Index = Annotated[int | None, typer.Option(hidden=True)]

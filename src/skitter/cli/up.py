@@ -1,5 +1,6 @@
 """``skitter up``: a master that other machines work for."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -15,7 +16,11 @@ EXAMPLES = examples(
 )
 
 Host = Annotated[
-    str | None, typer.Option(metavar="ADDRESS", help="Address to listen on; default 127.0.0.1.")
+    str | None,
+    typer.Option(
+        metavar="ADDRESS",
+        help="Address to listen on; default 127.0.0.1, which only this machine can reach.",
+    ),
 ]
 Port = Annotated[int | None, typer.Option(metavar="N", help="Port to listen on; default 8440.")]
 Token = Annotated[
@@ -25,11 +30,17 @@ Token = Annotated[
         help="What nodes have to know; better in SKITTER_TOKEN. Default: made, kept in --data.",
     ),
 ]
+Data = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="DIR", help="Keep the frontier and the records here; default .skitter/up."
+    ),
+]
 Store = Annotated[
     str | None,
     typer.Option(
         metavar="URL",
-        help="Work for the crawls in this Redis or Valkey instead, which nodes join themselves.",
+        help="Be a node of this Redis or Valkey instead; then no master runs here.",
     ),
 ]
 Workers = Annotated[
@@ -41,7 +52,7 @@ def up(  # noqa: PLR0913, PLR0917  one parameter a flag; the values are read fro
     ctx: typer.Context,
     host: Host = None,
     port: Port = None,
-    data: flag.Data = None,
+    data: Data = None,
     store: Store = None,
     workers: Workers = None,
     token: Token = None,
@@ -53,7 +64,8 @@ def up(  # noqa: PLR0913, PLR0917  one parameter a flag; the values are read fro
 ) -> None:
     """Serve crawls from this machine: workers here, and nodes on others that join with the token.
 
-    Jobs come with: skitter job add FILE --data DIR
+    Runs until Ctrl-C. Jobs come with: skitter job add FILE --data DIR; their records go to
+    DIR/out/ID.jsonl unless they name files.
     """
     from skitter.cli.up_run import up_on  # noqa: PLC0415  heavy, not for --help
 

@@ -246,12 +246,12 @@ class Engine:
         if not counts.pending and await self._reader.counts(self._job) == counts:
             self.stopped_by = "finished"
             return True
-        next_ready_ms = claim.next_ready_ms
-        wait_ms = (next_ready_ms or 0) - self._clock.now_ms()
-        self._stats.waiting_until_ms = next_ready_ms
         if self._freed or counts.leased or not counts.pending or not self._holdings.complete:
             # Another member is at work on it, or may be.
+            self._stats.waiting_until_ms = None
             return False
+        self._stats.waiting_until_ms = next_ready_ms = claim.next_ready_ms
+        wait_ms = (next_ready_ms or 0) - self._clock.now_ms()
         if next_ready_ms is None or wait_ms > self._options.patience_s * 1000:
             self.stopped_by = "waiting"
             return True

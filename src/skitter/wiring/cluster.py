@@ -18,7 +18,7 @@ from skitter.wiring.running import Beside, assemble
 from skitter.wiring.shared import Connected, connect_redis, join_redis, machine_name
 from skitter.wiring.workers import Helpers, node_crew
 
-LEFT_TO_OTHERS = frozenset({"interrupted", "time limit", "bytes limit"})
+LEFT_TO_OTHERS = frozenset({"interrupted"})
 """Ends of this process after which nodes go on."""
 
 

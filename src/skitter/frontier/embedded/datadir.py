@@ -44,7 +44,7 @@ class DataDir:
         self._check_ours()
         self._lock()
         try:
-            self._check_version()
+            self._check_version(fresh=fresh)
             if fresh:
                 self._empty()
             self._mark()
@@ -77,7 +77,7 @@ class DataDir:
                 " wanted a directory that can be written"
             ) from error
 
-    def _check_version(self) -> None:
+    def _check_version(self, *, fresh: bool) -> None:
         text = os.pread(self._fd, 4096, 0)
         if not text:
             return
@@ -87,6 +87,11 @@ class DataDir:
             raise DataDirError(
                 f"{self.path / MARKER}: cannot be read; wanted the marker of a Skitter directory"
             ) from error
+        if version < FORMAT_VERSION and not fresh:
+            raise DataDirError(
+                f"--data {self.path}: written by an earlier Skitter (format {version}, this one"
+                f" reads {FORMAT_VERSION}); end that crawl with it, or --fresh to start over"
+            )
         if version > FORMAT_VERSION:
             raise DataDirError(
                 f"--data {self.path}: written by a newer Skitter (format {version}, this one reads"

@@ -24,7 +24,8 @@ import msgspec
 from skitter.frontier.model import Link
 from skitter.types import Fingerprint, HostKey, JobNumber, PageClass, Role
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
+"""1 kept totals and the marks of files under other names: such a crawl cannot be gone on with."""
 FAMILIES = ("seen", "q", "due", "page", "content", "host", "queue")
 
 QUEUED = b"q"

@@ -13,7 +13,7 @@ from skitter.url.partition import TAGS
 
 GROUP_SIZE = 192
 """URLs in a group of a compact set when as many are known as expected. One that is new is taken
-for known when two URLs of a group share 32 bits: here once in twenty million."""
+for known when two URLs of a group share 32 bits: here less than once in ten million."""
 MOST_GROUPS = 1 << 20
 MOST_COUNTERS = 1 << 28
 """Counters of one Bloom filter of a tag: 64 MB of memory that Redis takes at once."""
