@@ -43,6 +43,8 @@ class Committer:
         self._acks: deque[tuple[asyncio.Task[Receipt], list[Visit]]] = deque()
         self._flushing: asyncio.Task[None] | None = None
         """A flush under way, or one that failed: then every later one fails with its error."""
+        self._some = asyncio.Event()
+        """Something has come in since the last commit began."""
         self._wake = asyncio.Event()
         self._room = asyncio.Event()
         self._room.set()
@@ -61,6 +63,7 @@ class Committer:
         """Take a visit; waits while too many are not safe yet."""
         self._waiting.append(visit)
         self._waiting_bytes += visit.weight
+        self._some.set()
         if len(self._waiting) >= BATCH:
             self._wake.set()
         if len(self._waiting) >= MAX_WAITING or self._waiting_bytes >= MAX_WAITING_BYTES:
@@ -76,11 +79,13 @@ class Committer:
     async def run(self) -> None:
         """Commit batches until cancelled; raises when a sink or the frontier cannot be written."""
         while True:
+            await self._some.wait()
             try:
                 async with asyncio.timeout(LINGER_S):
                     await self._wake.wait()
             except TimeoutError:
                 pass
+            self._some.clear()
             self._wake.clear()
             await self.flush()
 

@@ -69,11 +69,18 @@ class Desk:
 MakeDesk = Callable[[JobNumber], Awaitable[Desk]]
 
 
+class JobGone(Exception):
+    """The job is not in the store any more."""
+
+
 class Desks:
     """The open desks, by job."""
 
-    def __init__(self, make: MakeDesk | None = None) -> None:
+    def __init__(self, make: MakeDesk | None = None, *, strict: bool = False) -> None:
         self._make = make
+        self._strict = strict
+        """Whether a job that cannot be worked on is an error: nobody else may claim its URLs in
+        the slots of this process, so they would wait as long as it lives."""
         self._unusable: set[JobNumber] = set()
         self.open: dict[JobNumber, Desk] = {}
 
@@ -84,7 +91,12 @@ class Desks:
             return desk
         try:
             desk = await self._make(job)
+        except JobGone:
+            self._unusable.add(job)
+            return None
         except ConfigError as error:
+            if self._strict:
+                raise ConfigError(f"job {job} cannot be worked on here: {error}") from error
             log.warning("job %s cannot be worked on here: %s", job, error)
             self._unusable.add(job)
             return None

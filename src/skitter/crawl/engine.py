@@ -11,16 +11,15 @@ from contextlib import suppress
 
 from skitter.crawl.desk import Desk
 from skitter.crawl.in_hand import InHand
-from skitter.crawl.load import next_limit, read_load
+from skitter.crawl.load import loads, next_limit
 from skitter.crawl.trip import Visit
-from skitter.crawl.works import EngineOptions, Works
+from skitter.crawl.works import EngineOptions, Patience, Works
 from skitter.errors import Fenced, LeaseLost
 from skitter.frontier.model import LEASE_MS, Ack, Claim, Lease, Result
 from skitter.observability.stats import CrawlStats
 from skitter.types import JobNumber, Role
 
 RENEW_S = LEASE_MS / 1000 / 3
-LOAD_S = 1.0
 SETTLED = 16
 """A best-first crawl has one page under way for this many it has seen, and at least two."""
 IDLE_S = 1.0
@@ -57,6 +56,7 @@ class Engine:
         self._others_pages = 0
         self._others_leased = 0
         self._stopping = asyncio.Event()
+        self._patience = Patience(works.clock, options.drain_s)
         self.broken_off = False
         """Whether the run was ended without a word to the store, which did not answer."""
         self.stopped_by = ""
@@ -78,6 +78,13 @@ class Engine:
             self.stopped_by = why
         self._stopping.set()
         self._claim_now.set()
+
+    @property
+    def is_stuck(self) -> bool:
+        """Whether the run was told to stop and waits for a store that does not answer."""
+        return self._patience.is_over(
+            lasts=self._stopping.is_set() and bool(self._frontier.trouble)
+        )
 
     def break_off(self) -> None:
         """Wait for nothing more from a store that does not answer; others bring what was begun."""
@@ -117,9 +124,8 @@ class Engine:
                 ]
                 for desk in self._desks.open.values():
                     self._attend(desk)
-                self._background += [
-                    helpers.create_task(self._worker()) for _ in range(self._options.concurrency)
-                ]
+                workers = (self._worker() for _ in range(self._options.concurrency))
+                self._background += map(helpers.create_task, workers)
                 await self._claim_loop()
                 await self._drain()
                 for task in self._background:
@@ -227,11 +233,9 @@ class Engine:
         timeout = IDLE_S
         if next_ready_ms is not None and not got_all:
             timeout = min(timeout, max(0.0, (next_ready_ms - self._clock.now_ms()) / 1000))
-        try:
+        with suppress(TimeoutError):
             async with asyncio.timeout(timeout):
                 await self._claim_now.wait()
-        except TimeoutError:
-            pass
 
     async def _is_over(self, claim: Claim) -> bool:
         """Tell whether the run has ended, finished or out of patience."""
@@ -366,11 +370,7 @@ class Engine:
 
     async def _follow_load(self) -> None:
         """Keep the limit on requests in flight in step with the machine."""
-        loop = asyncio.get_running_loop()
-        while True:
-            due = loop.time() + LOAD_S
-            await asyncio.sleep(LOAD_S)
-            load = read_load(max(0.0, loop.time() - due))
+        async for load in loads():
             self._limit = next_limit(self._limit, self._options.concurrency, load)
             self._stats.in_flight = self._active
             self._stats.limit = self._limit if self._limit < self._options.concurrency else 0

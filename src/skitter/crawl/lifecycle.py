@@ -147,6 +147,8 @@ class Crawl:
         """Tell the person who watches why everything waits, while it does."""
         while True:
             self.stats.note = self._parts.works.frontier.trouble
+            if self.engine.is_stuck:
+                self.abort()
             await asyncio.sleep(STATS_S)
 
     async def _show(self) -> Counts:

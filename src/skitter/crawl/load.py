@@ -5,10 +5,13 @@ run out, a crawl that asks for less gets more done. Where others want the proces
 gives way, but not below a quarter: most of its requests only wait for the network.
 """
 
+import asyncio
 import resource
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
 
+LOAD_S = 1.0
 LEAST = 4
 LAG_HIGH_S = 1.0
 LAG_LOW_S = 0.25
@@ -101,3 +104,12 @@ def raise_file_limit() -> int:
     if soft < hard:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     return hard
+
+
+async def loads() -> AsyncIterator[Load]:
+    """Yield the machine's load about once a second."""
+    loop = asyncio.get_running_loop()
+    while True:
+        due = loop.time() + LOAD_S
+        await asyncio.sleep(LOAD_S)
+        yield read_load(max(0.0, loop.time() - due))

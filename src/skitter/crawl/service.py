@@ -68,5 +68,7 @@ class Service:
     async def _watch(self) -> None:
         while True:
             self.stats.note = self._works.frontier.trouble
+            if self.engine.is_stuck:
+                self.abort()
             self.stats.pages = self.stats.run_pages
             await asyncio.sleep(STATS_S)

@@ -31,6 +31,24 @@ class EngineOptions:
     """Claims in a row that bring nothing after which the run ends; None waits on."""
 
 
+class Patience:
+    """How long something that must not last has lasted."""
+
+    def __init__(self, clock: Clock, seconds: float) -> None:
+        self._clock = clock
+        self._seconds = seconds
+        self._since: float | None = None
+
+    def is_over(self, *, lasts: bool) -> bool:
+        """Take a look: tell whether it has lasted for too long by now."""
+        if not lasts:
+            self._since = None
+            return False
+        if self._since is None:
+            self._since = self._clock.boot()
+        return self._clock.boot() - self._since > self._seconds
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Works:
     """What an engine works with."""

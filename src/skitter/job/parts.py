@@ -238,10 +238,16 @@ class Urls(Part):
         )
 
 
+OWN_VARIABLES = "SKITTER_"
+"""Tokens and store URLs are among them: no site is to get those."""
+
+
 def _resolved(name: str, value: str, environ: Mapping[str, str]) -> str:
     if not value.startswith(ENV_PREFIX):
         return value
     variable = value.removeprefix(ENV_PREFIX)
+    if variable.startswith(OWN_VARIABLES):
+        raise ConfigError(f"http.headers.{name}: {variable} is Skitter's own; wanted another one")
     found = environ.get(variable)
     if found is None:
         raise ConfigError(f"http.headers.{name}: environment variable {variable} is not set")

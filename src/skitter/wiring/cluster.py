@@ -8,6 +8,7 @@ from skitter.crawl.consuming import Consumer
 from skitter.crawl.lifecycle import Crawl, Helper
 from skitter.errors import ConfigError, DataDirError
 from skitter.frontier.embedded.datadir import DataDir
+from skitter.frontier.model import JobState
 from skitter.frontier.redis.outbox import Outbox
 from skitter.job.spec import Job, identity_difference
 from skitter.types import JobNumber
@@ -76,7 +77,8 @@ async def _enter_job(connected: Connected, job: Job, options: RunOptions) -> Job
     for number, entry in (await frontier.jobs()).items():
         if entry.id != job.id:
             continue
-        if options.fresh:
+        if options.fresh or entry.state is JobState.CANCEL:
+            # A cancelled job is one whose dropping did not come to its end.
             await _drop_job(connected, number)
             continue
         stored = Job.from_json(entry.spec)

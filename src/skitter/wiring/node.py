@@ -10,7 +10,7 @@ from itertools import count
 from pathlib import Path
 
 from skitter.config import DEFAULT_CONCURRENCY, RunOptions
-from skitter.crawl.desk import Desk, Desks, FreedHosts
+from skitter.crawl.desk import Desk, Desks, FreedHosts, JobGone
 from skitter.crawl.load import raise_file_limit
 from skitter.crawl.service import Service
 from skitter.crawl.works import EngineOptions, Works
@@ -71,7 +71,7 @@ class DeskMaker:
         """Read the job from the store and make ready to visit its URLs."""
         entry = (await self._store.reader.jobs()).get(number)
         if entry is None:
-            raise ConfigError("it is not in the store any more")
+            raise JobGone
         job = Job.from_json(entry.spec)
         run = _run_options(self._options, job, self._data)
         assembly = Assembly(job, number, run, self._store)
@@ -92,7 +92,7 @@ async def open_member(options: NodeOptions, index: int = 1) -> AsyncIterator[Ser
             frontier=store.frontier,
             reader=store.reader,
             clock=store.clock,
-            desks=Desks(make),
+            desks=Desks(make, strict=True),
             holdings=store.holdings,
             freed=freed,
             rights=store.rights,

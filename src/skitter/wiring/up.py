@@ -118,6 +118,7 @@ async def open_up(options: UpOptions) -> AsyncIterator[Master]:
         jobs = JobHost(stack, store, recording, run)
         await jobs.resume()
         server = RemoteServer(frontier, secret=store.secret, clock=store.clock, token=token)
+        server.guests = True
         path = options.data / SOCKET
         shell = RemoteShell(server, tcp=(options.host, options.port), socket_path=path)
         await shell.open()
@@ -147,9 +148,11 @@ def _kept_token(data: Path) -> str:
     """Return the token of a data directory, made and readable for this user alone."""
     path = data / TOKEN_FILE
     try:
-        if not path.exists():
-            path.touch(mode=0o600)
-            path.write_text(secrets.token_urlsafe(32) + "\n", encoding="ascii")
+        if not path.exists() or not path.read_text(encoding="ascii").strip():
+            new = path.with_suffix(".new")
+            new.touch(mode=0o600)
+            new.write_text(secrets.token_urlsafe(32) + "\n", encoding="ascii")
+            new.replace(path)
         return path.read_text(encoding="ascii").strip()
     except OSError as error:
         raise ConfigError(f"{path}: {error.strerror}; wanted a file for the token") from error

@@ -38,6 +38,7 @@ async def open_helpers(
 
     path = options.data / SOCKET
     server = RemoteServer(frontier, secret=store.secret, clock=store.clock)
+    server.guests = True
     shell = RemoteShell(server, socket_path=path)
     await shell.open()
     stack.push_async_callback(shell.close)

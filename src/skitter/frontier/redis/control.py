@@ -43,6 +43,8 @@ class Control:
         await core.spread_job(job, entry)
         if before is not None and before.state is not entry.state:
             await self._spread_state(job, entry.state)
+        elif before is not None and before.pages != entry.pages:
+            await self.unpark(job)
         if before is not None and before.per_host != entry.per_host:
             async for tag, hosts in self._hosts(job):
                 await core.call(tag, "job_hosts", entry.per_host, *hosts)

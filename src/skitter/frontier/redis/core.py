@@ -1,7 +1,6 @@
 """What the verbs share: the store, its clock, this session, its jobs, and calls of scripts."""
 
-import secrets
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -31,6 +30,10 @@ Ask = tuple[int, str, tuple[Word, ...]]
 """A call of a script: tag, verb, arguments behind the time."""
 
 
+class NoSuchJob(FrontierError):
+    """The job was dropped, or never was."""
+
+
 class Entered:
     """The gates that the redirects of one lease took, or wait for."""
 
@@ -49,8 +52,8 @@ class Core:
         self.keys = Keys(nodes.address.namespace)
         self.clock = clock if clock is not None and virtual else StoreClock(clock)
         self.virtual = virtual
-        self.session = str(_FIRST_SESSION + secrets.randbelow(_LAST_SESSION - _FIRST_SESSION))
-        """Drawn for every opened frontier; the first digits of its leases."""
+        self.session = ""
+        """The number of this opening; the first digits of its leases."""
         self.entered: dict[int, Entered] = {}
         """What the redirects of leases took, or wait for."""
         self.leased: dict[int, int] = {}
@@ -71,6 +74,9 @@ class Core:
         """Learn what the store is like."""
         told = await self.nodes.run(self.keys.meta, "INFO", "cluster")
         self.one_server = b"cluster_enabled:1" not in told
+        # Drawn numbers of many members would meet one day; counted ones do not.
+        count = await self.nodes.run(self.keys.meta, "HINCRBY", self.keys.meta, "sessions", 1)
+        self.session = str(_FIRST_SESSION + count % (_LAST_SESSION - _FIRST_SESSION))
         seconds, micros = await self.nodes.run(self.keys.meta, "TIME")
         self.tell_time(int(seconds) * 1000 + int(micros) // 1000)
 
@@ -142,9 +148,13 @@ class Core:
         """Return a job's entry as it is now."""
         stored = await self.nodes.run(self.keys.jobs, "HGET", self.keys.jobs, job)
         if stored is None:
-            raise FrontierError(f"there is no job number {job}")
+            raise NoSuchJob(f"there is no job number {job}")
         entry = self._jobs[job] = _decode_job(stored)
         return entry
+
+    async def dropped(self, jobs: Iterable[JobNumber]) -> set[JobNumber]:
+        """Return those jobs that the store does not have any more."""
+        return set(jobs) - (await self.entries()).keys()
 
     async def entries(self) -> dict[JobNumber, JobEntry]:
         """Return the entries of all jobs as they are now."""

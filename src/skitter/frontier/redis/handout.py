@@ -92,6 +92,7 @@ class Handout:
                 await self._work(claiming)
             version = await self._version_after(claiming) + (self._core.nodes.breaks << _BREAK_BITS)
             if claiming.leases:
+                await self._free_refused(claiming)
                 return Claim(tuple(claiming.leases), None, version)
             claiming.check()
             return Claim((), self._agenda.next_ms(), version)
@@ -213,17 +214,28 @@ class Handout:
             else:
                 calls.append(Call(core.keys.anchor(tag), function("free"), (now, freed)))
                 asked.append((tag, 0))
-        claiming.freed = {}
+        told, claiming.freed = claiming.freed, {}
         answers = await self._send(claiming, calls)
         for (tag, number), answer in zip(asked, answers, strict=True):
             if answer == FENCED:
                 self._lose(tag, claiming, heard)
+                claiming.refused.update({tag: told[tag]} if tag in told else {})
             elif number:
                 first = int(f"{core.session}{number:0{_CALL_DIGITS}}01")
                 hint, leases = read_claimed(answer, first, expires_at)
                 agenda.learn(tag, hint, heard)
                 core.leased.update((lease.id, tag) for lease in leases)
                 claiming.take(leases)
+
+    async def _free_refused(self, claiming: "_Claiming") -> None:
+        """Let hosts go whose tags refused a claim that others answered.
+
+        The caller is not told of the refusal, and a back-off must not be forgotten with it.
+        """
+        asked: list[Ask] = [
+            (tag, "free", (b"".join(freed),)) for tag, freed in claiming.refused.items()
+        ]
+        await self._core.call_many(asked)
 
     async def _send(self, claiming: "_Claiming", calls: list[Call]) -> list[Any]:
         """Call scripts; one server is asked for the version in the same breath."""
@@ -321,7 +333,17 @@ class Handout:
 class _Claiming:
     """One claim in the making."""
 
-    __slots__ = ("fenced", "fences", "freed", "k", "lease_ms", "leases", "rooms", "version")
+    __slots__ = (
+        "fenced",
+        "fences",
+        "freed",
+        "k",
+        "lease_ms",
+        "leases",
+        "refused",
+        "rooms",
+        "version",
+    )
 
     def __init__(
         self,
@@ -336,6 +358,8 @@ class _Claiming:
         self.freed = freed
         self.leases: list[Lease] = []
         self.fenced = False
+        self.refused: dict[int, list[bytes]] = {}
+        """Freed hosts of tags that refused."""
         self.version: int | None = None
         self.rooms: dict[JobNumber, int] = {}
 

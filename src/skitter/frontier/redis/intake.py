@@ -10,10 +10,12 @@ import asyncio
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+import msgspec
+
 from skitter.frontier.model import SCORED_RANKS, Ack, Hop, Link, Receipt, Result
 from skitter.frontier.redis.agenda import Agenda
 from skitter.frontier.redis.bounds import Bounds
-from skitter.frontier.redis.core import Ask, Core
+from skitter.frontier.redis.core import Ask, Core, NoSuchJob
 from skitter.frontier.redis.marks import Marks
 from skitter.frontier.redis.owning import Owning
 from skitter.frontier.redis.records import MAX_URL_CHARS
@@ -72,7 +74,19 @@ class Intake:
         self._requests = 0
 
     async def offer(self, links: Sequence[Link]) -> Receipt:
-        """Queue the links that are new."""
+        """Queue the links that are new; those of a job that was dropped are not."""
+        try:
+            return await self._take_offer(links)
+        except NoSuchJob:
+            self._core.forget_entries()
+            gone = await self._core.dropped({link.job for link in links})
+            if not gone:
+                raise
+            receipt = await self._take_offer([link for link in links if link.job not in gone])
+            left = len(links) - receipt.new
+            return Receipt(new=receipt.new, known=left, overflow=receipt.overflow)
+
+    async def _take_offer(self, links: Sequence[Link]) -> Receipt:
         total = _Sum()
         if links:
             found = _distinct(links, {})
@@ -156,7 +170,21 @@ class Intake:
     async def ack(
         self, acks: Sequence[Ack], marks: Mapping[str, bytes], news: Mapping[str, bytes]
     ) -> Receipt:
-        """End leases with everything their pages brought."""
+        """End leases with everything their pages brought; those of a dropped job had ended."""
+        try:
+            return await self._take_acks(acks, marks, news)
+        except NoSuchJob:
+            self._core.forget_entries()
+            gone = await self._core.dropped({ack.lease.job for ack in acks})
+            if not gone:
+                raise
+            receipt = await self._take_acks([a for a in acks if a.lease.job not in gone], {}, {})
+            ended = tuple(ack.lease.id for ack in acks if ack.lease.job in gone)
+            return msgspec.structs.replace(receipt, stale=receipt.stale + ended)
+
+    async def _take_acks(
+        self, acks: Sequence[Ack], marks: Mapping[str, bytes], news: Mapping[str, bytes]
+    ) -> Receipt:
         await self._marks.put(marks, news)
         if not acks:
             return Receipt()

@@ -14,6 +14,10 @@ from skitter.url.partition import TAGS
 
 NEAR = 1_000
 """With less room than this, every claim is given what is left."""
+CLOSE = 128
+"""With less room than this, every claim reads anew what is left."""
+CALM_S = 0.25
+"""How old a reading may be at least, where not every claim counts."""
 MOST_S = 5.0
 """How old a reading may be."""
 
@@ -52,15 +56,18 @@ class Limits:
 
     async def _read(self, job: JobNumber, pages: int, last: _Reading | None) -> _Reading:
         keys = self._core.keys
-        asked = [(keys.tallies(tag, job), PAGES) for tag in range(TAGS)]
-        asked += [(keys.counts(tag, job), "l") for tag in range(TAGS)]
+        asked = [(keys.tallies(tag, job), (PAGES,)) for tag in range(TAGS)]
+        asked += [(keys.counts(tag, job), ("l", "q", "s")) for tag in range(TAGS)]
         rows = await self._core.nodes.run_many(
-            [(key, ("HGET", key, field)) for key, field in asked]
+            [(key, ("HMGET", key, *fields)) for key, fields in asked]
         )
-        used = sum(int(row) for row in rows if row is not None)
+        used = sum(int(row[0]) for row in rows if row[0] is not None)
+        waits = any(int(n or 0) > 0 for row in rows[TAGS:] for n in row[1:])
         now = asyncio.get_running_loop().time()
         room = pages - used
-        good_for = 0.0
+        # Where nothing waits, or more may be leased than one claim takes, a little old will do.
+        exact = self._core.virtual or (waits and 0 < room <= CLOSE)
+        good_for = 0.0 if exact else CALM_S
         if room >= NEAR and last is not None and now > last.at:
             per_second = max(1.0, (used - last.used) / (now - last.at))
             good_for = min(MOST_S, (room - NEAR) / per_second / 4)

@@ -7,6 +7,7 @@ long its leases end at once, so that others go on with them. A call that comes t
 import asyncio
 import hmac
 import logging
+import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
@@ -14,6 +15,7 @@ from typing import Any
 
 from skitter.clock import Clock
 from skitter.errors import FrontierError, SkitterError
+from skitter.frontier.base import FrontierControl
 from skitter.frontier.model import Ack, Claim, Freed, Grant, Lease, Receipt, Result
 from skitter.frontier.remote.sessions import Session, SessionFacts
 from skitter.frontier.remote.wire import (
@@ -28,6 +30,9 @@ from skitter.frontier.remote.wire import (
     write_error,
 )
 
+CONTROL_VERBS = frozenset(name for name in vars(FrontierControl) if name in VERBS)
+GUEST_MARKS = re.compile(r"(robots|scope|traps|linked|job:[0-9]+:archive):")
+"""Marks that a child may keep: what it learned of sites, and where its own archive ends."""
 SILENCE_S = 5.0
 SWEEP_S = 0.5
 OVERSLEPT_S = 1.0
@@ -67,6 +72,8 @@ class RemoteServer:
         self._token = checked_token(token)
         self.settings: dict[str, Any] = {}
         """What children are told when they come; plain JSON."""
+        self.guests = False
+        """Whether children may fetch and bring pages, and nothing else."""
         self._silence_s = silence_s
         self._quiet_s = quiet_s
         self._quiet_until = 0.0
@@ -143,6 +150,8 @@ class RemoteServer:
         verb = VERBS.get(name)
         if verb is None:
             raise FrontierError(f"there is no call {name!r}")
+        if self.guests and name in CONTROL_VERBS:
+            raise FrontierError(f"a child may not call {name!r}")
         if self._closing:
             raise Closing("the master is about to end")
         boot = self._clock.boot()
@@ -304,6 +313,8 @@ class RemoteServer:
         marks: Mapping[str, bytes] | None,
         news: Mapping[str, bytes] | None,
     ) -> Receipt:
+        if self.guests:
+            _refuse_foreign_marks({**(marks or {}), **(news or {})})
         # An ack that has come is not overtaken by the end of its session.
         held = session.drop([ack.lease.id for ack in acks])
         try:
@@ -325,3 +336,10 @@ class RemoteServer:
     def _across_openings(self, version: int) -> int:
         """Return a version that also grows when the store is opened again."""
         return (self._epoch << 32) + version
+
+
+def _refuse_foreign_marks(marks: Mapping[str, bytes]) -> None:
+    """Raise when a child would write what is not its to know: the length of a file, for one."""
+    for name in marks:
+        if not GUEST_MARKS.match(name):
+            raise FrontierError(f"a child may not keep {name!r}")

@@ -10,6 +10,8 @@
 local take_links, take_hops, add_known, hint, nojob
 
 do
+  local MOST_WALKS = 16
+
   -- When the caller's touched hosts may be asked, and the best front among them.
   function hint(S)
     local at, front = S.due, LATER
@@ -33,6 +35,9 @@ do
     local class, band = place:match('^(%d):(%d+)$')
     band = tonumber(band)
     if rank >= band % RANKS then return end
+    -- A walk over a long list takes a while: only so many a call.
+    S.walks = (S.walks or 0) + 1
+    if S.walks > MOST_WALKS then return end
     local list = S.P .. 'q:' .. job .. ':' .. class .. ':' .. band .. ':' .. H.name
     for at, record in ipairs(redis.call('LRANGE', list, 0, 999)) do
       if record:sub(14, 21) == raw then

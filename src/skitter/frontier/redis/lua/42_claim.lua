@@ -282,8 +282,19 @@ do
     local last = redis.call('HGET', S.P .. 'Q', 'c:' .. ask.session)
     if not last or last:sub(1, #ask.call) ~= ask.call then return nil end
     local leases = {}
-    for at = 1, tonumber(last:sub(#ask.call + 2)) do leases[at] = lease_of(S, lease_id(ask, at)) end
-    return leases
+    local n, whole = tonumber(last:sub(#ask.call + 2)), true
+    for at = 1, n do
+      leases[at] = lease_of(S, lease_id(ask, at)) or false
+      whole = whole and leases[at]
+    end
+    if whole then return leases end
+    -- Some have ended in between: the rest is given back rather than told by halves.
+    for at = 1, n do
+      if leases[at] then return_lease(S, lease_id(ask, at), leases[at], false, true) end
+    end
+    settle(S)
+    write_back(S)
+    return {}
   end
 
   local function claim(keys, args)

@@ -53,7 +53,10 @@ do
     local J = job_of(S, job)
     if not J then return nojob(job) end
     if J.state == 'cancel' then return LOST_MS end
+    local quiet, quiet_until = is_quiet(S)
+    if quiet then return quiet_until - S.now end
     local H = meet(S, name, args[5], args[6], nil, J)
+    H.n = rests_until(S, H)
     local packed = redis.call('HGET', S.P .. 'G', ask.gate)
     local value = packed and cmsgpack.unpack(packed) or nil
     local wait = 0
