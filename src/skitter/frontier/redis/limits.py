@@ -56,6 +56,7 @@ class Limits:
 
     async def _read(self, job: JobNumber, pages: int, last: _Reading | None) -> _Reading:
         keys = self._core.keys
+        asked: list[tuple[str, tuple[str, ...]]]
         asked = [(keys.tallies(tag, job), (PAGES,)) for tag in range(TAGS)]
         asked += [(keys.counts(tag, job), ("l", "q", "s")) for tag in range(TAGS)]
         rows = await self._core.nodes.run_many(
