@@ -240,7 +240,7 @@ def test_fresh_starts_over_in_the_store(many: ManyHosts, tmp_path: Path) -> None
 
 def test_a_second_crawl_of_the_same_job_is_refused_and_harms_nothing(tmp_path: Path) -> None:
     url = own_store()
-    with ManyHosts(6, 40) as site:
+    with ManyHosts(6, 150) as site:
         first = site.run(tmp_path / "first", "--store", url, "--delay", "0.3")
         with Background(first.directory, *first.command()[1:]) as crawl, ExitStack() as stack:
             crawl.until("records", lambda: lines_in(first.out) > 5)

@@ -32,7 +32,7 @@ def alive(pid: int) -> bool:
     """Tell whether a process runs; one that nobody has asked for is dead as well."""
     try:
         state = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()[0]
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):
         return False
     return state != "Z"
 

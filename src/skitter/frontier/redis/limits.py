@@ -63,11 +63,11 @@ class Limits:
             [(key, ("HMGET", key, *fields)) for key, fields in asked]
         )
         used = sum(int(row[0]) for row in rows if row[0] is not None)
-        waits = any(int(n or 0) > 0 for row in rows[TAGS:] for n in row[1:])
+        lives = any(int(n or 0) > 0 for row in rows[TAGS:] for n in row)
         now = asyncio.get_running_loop().time()
         room = pages - used
-        # Where nothing waits, or more may be leased than one claim takes, a little old will do.
-        exact = self._core.virtual or (waits and 0 < room <= CLOSE)
+        # Of a job that has ended, or has room for more than one claim takes, a little old will do.
+        exact = self._core.virtual or (lives and 0 < room <= CLOSE)
         good_for = 0.0 if exact else CALM_S
         if room >= NEAR and last is not None and now > last.at:
             per_second = max(1.0, (used - last.used) / (now - last.at))
