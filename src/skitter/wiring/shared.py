@@ -1,5 +1,6 @@
 """Stores that several processes use: a master's over the network, or Redis."""
 
+import asyncio
 import socket
 from collections.abc import Collection, Sequence
 from contextlib import AsyncExitStack
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
     from skitter.frontier.redis.frontier import RedisFrontier
     from skitter.frontier.redis.nodes import Nodes
     from skitter.frontier.remote.client import RemoteFrontier
+
+
+NAME_PATIENCE_S = 4.0
 
 
 def require_redis() -> None:
@@ -177,9 +181,24 @@ async def join_redis(
         busy=membership.busy,
     )
     membership.begin(tenure)
-    await tenure.open()
+    await _take_name(tenure)
     stack.push_async_callback(tenure.close)
     return _store(frontier, membership, member), membership
+
+
+async def _take_name(tenure: Tenure) -> None:
+    """Join; a process of the same name that was killed seems to be there for a moment longer."""
+    clock = asyncio.get_running_loop().time
+    deadline = clock() + NAME_PATIENCE_S
+    while True:
+        try:
+            await tenure.open()
+        except ConfigError:
+            if clock() > deadline:
+                raise
+            await asyncio.sleep(0.5)
+        else:
+            return
 
 
 def _store(
