@@ -20,8 +20,8 @@ from skitter.frontier.redis.frontier import RedisFrontier
 from skitter.frontier.redis.keys import Keys
 from skitter.frontier.redis.library import function
 from skitter.frontier.redis.nodes import Nodes
+from skitter.frontier.redis.notes import pack_note
 from skitter.frontier.redis.outbox import Outbox
-from skitter.frontier.redis.stream import pack_note
 from skitter.pipeline.sinks import make_sink
 from skitter.types import JobNumber
 from skitter.url.partition import TAGS

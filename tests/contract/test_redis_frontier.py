@@ -35,7 +35,7 @@ from skitter.frontier.model import (
 )
 from skitter.frontier.redis.frontier import RedisFrontier
 from skitter.frontier.redis.nodes import Call
-from skitter.frontier.redis.stream import unpack_note
+from skitter.frontier.redis.notes import unpack_note
 from skitter.testing.virtual_clock import VirtualClock
 from skitter.types import HostKey, PageClass
 

@@ -29,7 +29,7 @@ from skitter.frontier.base import Entry
 from skitter.frontier.redis.keys import Keys
 from skitter.frontier.redis.library import function
 from skitter.frontier.redis.nodes import Nodes
-from skitter.frontier.redis.stream import unpack_note
+from skitter.frontier.redis.notes import unpack_note
 from skitter.types import JobNumber
 from skitter.url.partition import TAGS
 

@@ -20,8 +20,8 @@ from skitter.frontier.redis.keys import Keys, signed
 from skitter.frontier.redis.library import function
 from skitter.frontier.redis.marks import Marks, scan_hashes
 from skitter.frontier.redis.nodes import Call, Nodes
+from skitter.frontier.redis.notes import unpack_note
 from skitter.frontier.redis.records import unpack_record
-from skitter.frontier.redis.stream import unpack_note
 from skitter.types import Fingerprint, HostKey, JobNumber
 from skitter.url.partition import TAGS
 

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from skitter.frontier.model import Ack, Freed, Hop, Lease, Link
 from skitter.frontier.redis.keys import signed
+from skitter.frontier.redis.notes import pack_note
 from skitter.frontier.redis.records import (
     HEAD,
     HEAD_BYTES,
@@ -18,7 +19,6 @@ from skitter.frontier.redis.records import (
     origins,
     record_parts,
 )
-from skitter.frontier.redis.stream import pack_note
 from skitter.types import Fingerprint, HostKey, JobNumber
 
 NEVER = (1 << 53) - 1

@@ -27,9 +27,9 @@ from skitter.frontier.redis.address import StoreAddress
 from skitter.frontier.redis.frontier import RedisFrontier
 from skitter.frontier.redis.keys import signed
 from skitter.frontier.redis.nodes import Nodes
+from skitter.frontier.redis.notes import pack_note
 from skitter.frontier.redis.outbox import Outbox
 from skitter.frontier.redis.reading import Reading
-from skitter.frontier.redis.stream import pack_note
 from skitter.testing.virtual_clock import VirtualClock
 from skitter.types import Fingerprint, HostKey, JobNumber, PageClass, Role
 from skitter.url.partition import TAGS, slot_of
