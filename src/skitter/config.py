@@ -61,6 +61,7 @@ class Settings(JobSettings):
     fast: bool | None = None
     quiet: bool | None = None
     store: str | None = None
+    cold: str | None = None
     control: str | None = None
     token: str | None = None
     workers: Annotated[int, Field(ge=0, le=1_000)] | None = None
@@ -141,6 +142,8 @@ class RunOptions:
     json: bool = False
     store: str | None = None
     """URL of a store that other machines use as well; None keeps the state in ``data``."""
+    cold: str | None = None
+    """URL of a database for the tails of that store's long queues."""
     workers: int = 0
     """Worker processes on this machine beside the one that crawls."""
 
@@ -191,8 +194,19 @@ def run_options(
         quiet=bool(settings.quiet),
         json=json,
         store=settings.store,
+        cold=cold_place(resolved, joins_store=settings.store is not None),
         workers=settings.workers or 0,
     )
+
+
+def cold_place(resolved: Resolved, *, joins_store: bool) -> str | None:
+    """Return where the tails of long queues go; only a shared store has such a place."""
+    said = resolved.said.get("cold")
+    if said is None or joins_store:
+        return resolved.settings.cold
+    if said.layer is Layer.COMMAND_LINE:
+        raise ConfigError("--cold: without --store all queues are on disk; wanted --store URL, too")
+    return None
 
 
 def _job_outputs(job: Job) -> tuple[Path, ...]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from redis_backend import ClusterBackend, RedisBackend, ValkeyBackend
+from redis_backend import ClusterBackend, ColdBackend, RedisBackend, ValkeyBackend
 from remote_backend import RemoteBackend, RemoteTcpBackend
 
 from skitter.frontier.base import Frontier, FrontierControl, FrontierReader
@@ -179,6 +179,7 @@ BACKENDS: dict[str, Callable[[Path, VirtualClock], Backend]] = {
     "embedded-unbuffered": UnbufferedBackend,
     "redis": RedisBackend,
     "redis-cluster": ClusterBackend,
+    "redis-cold": ColdBackend,
     "remote": lambda root, clock: RemoteBackend(root, EmbeddedBackend(root, clock)),
     "remote-tcp": lambda root, clock: RemoteTcpBackend(root, EmbeddedBackend(root, clock)),
     "valkey": ValkeyBackend,

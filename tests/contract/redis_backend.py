@@ -4,13 +4,16 @@ import secrets
 from collections.abc import Iterable
 from pathlib import Path
 
+import postgres
 import stores
 
 from skitter.frontier.base import OWNER_TTL_MS
+from skitter.frontier.cold.postgres import PostgresStore
 from skitter.frontier.model import Grant
 from skitter.frontier.redis.address import StoreAddress
 from skitter.frontier.redis.frontier import RedisFrontier
 from skitter.frontier.redis.nodes import Nodes
+from skitter.frontier.redis.tails import Sizes
 from skitter.testing.virtual_clock import VirtualClock
 
 
@@ -18,6 +21,7 @@ class Member(RedisFrontier):
     """A frontier with connections of its own that remembers what it owns."""
 
     def __init__(self, url: str, clock: VirtualClock) -> None:
+        self.url = url
         self.nodes = Nodes(StoreAddress.parse(url))
         super().__init__(self.nodes, clock=clock, virtual=True)
         self.granted: dict[int, Grant] = {}
@@ -47,6 +51,7 @@ class RedisBackend:
     """A namespace of its own on a server that all tests share."""
 
     shared = True
+    member = Member
 
     def __init__(self, root: Path, clock: VirtualClock) -> None:
         del root
@@ -62,7 +67,7 @@ class RedisBackend:
 
     async def join(self) -> Member:
         """Open the same store once more, as another process would."""
-        member = Member(self._url, self.clock)
+        member = self.member(self._url, self.clock)
         await member.open()
         self._members.append(member)
         return member
@@ -78,6 +83,31 @@ class RedisBackend:
     async def close(self) -> None:
         for member in self._members:
             await member.vanish()
+
+
+SMALL = Sizes(head=4, chunk=2, warm=2)
+"""So small that the queues of tests are long."""
+
+
+class ColdMember(Member):
+    """One that keeps the tails of queues in PostgreSQL."""
+
+    async def open(self) -> None:
+        await super().open()
+        self.cold = PostgresStore(postgres.shared_postgres().url, self.cold_space)
+        await self.cold.open()
+        await self.keep_tails(self.cold, SMALL)
+
+    async def vanish(self) -> None:
+        await super().vanish()
+        await self.close()
+        await self.cold.close()
+
+
+class ColdBackend(RedisBackend):
+    """The same with hardly any room for waiting URLs: all but a few are in the cold store."""
+
+    member = ColdMember
 
 
 class ValkeyBackend(RedisBackend):

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 from membership import MemoryTable
-from stores import shared_cluster, shared_redis
+from stores import KINDS, shared_redis, shared_store
 
 from skitter.errors import ConfigError
 from skitter.frontier.members import DEAD_MS, FORGET_MS, HEIR_MS, Beat, MemberTable, Plan, View
@@ -18,17 +18,7 @@ from skitter.testing.virtual_clock import VirtualClock
 from skitter.url.partition import SLOTS
 
 OWNERS = ["ann", "bob"] * (SLOTS // 2)
-TABLES = ["memory", "redis", "valkey", "cluster"]
-
-
-def store_url(kind: str) -> str:
-    match kind:
-        case "redis":
-            return shared_redis("redis").url
-        case "valkey":
-            return shared_redis("valkey").url
-        case _:
-            return shared_cluster().url
+TABLES = ["memory", *KINDS]
 
 
 @pytest.fixture
@@ -41,7 +31,7 @@ async def table(request: pytest.FixtureRequest, clock: VirtualClock) -> AsyncIte
     if request.param == "memory":
         yield MemoryTable(clock.now_ms)
         return
-    nodes = Nodes(StoreAddress.parse(store_url(request.param)))
+    nodes = Nodes(StoreAddress.parse(shared_store(request.param).url))
     await nodes.open()
     await nodes.load(library())
     yield RedisMembers(nodes, Keys(f"t-{secrets.token_hex(6)}"), now_ms=clock.now_ms)

@@ -6,7 +6,6 @@ What is checked in the end is the log of every process against those of all othe
 import bisect
 import json
 import os
-import secrets
 import signal
 import subprocess
 import sys
@@ -18,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from stores import shared_cluster, shared_redis, start_redis
+from stores import own_store, start_redis
 
 from skitter.url.partition import SLOTS
 
@@ -77,7 +76,7 @@ class Fleet:
     """Some members on one store, in a namespace of their own."""
 
     def __init__(self, url: str, folder: Path) -> None:
-        self._url = f"{url}?namespace=t-{secrets.token_hex(6)}"
+        self._url = url
         self._folder = folder
         self.children: list[Child] = []
 
@@ -124,8 +123,7 @@ def joined(url: str, folder: Path) -> Iterator[Fleet]:
 
 @pytest.fixture(params=["redis", "cluster"])
 def fleet(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Fleet]:
-    url = shared_redis().url if request.param == "redis" else shared_cluster().url
-    with joined(url, tmp_path) as fleet:
+    with joined(own_store(request.param), tmp_path) as fleet:
         yield fleet
 
 

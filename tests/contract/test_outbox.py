@@ -2,12 +2,11 @@
 
 import asyncio
 import json
-import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 
 import pytest
-import stores
+from stores import KINDS, own_store
 
 from skitter.crawl import consuming
 from skitter.crawl.consuming import Consumer
@@ -27,18 +26,13 @@ from skitter.types import JobNumber
 from skitter.url.partition import TAGS
 
 JOB = JobNumber(1)
-SERVERS: dict[str, Callable[[], str]] = {
-    "redis": lambda: stores.shared_redis().url,
-    "valkey": lambda: stores.shared_redis("valkey").url,
-    "cluster": lambda: stores.shared_cluster().url,
-}
 
 
 class Store:
     """A namespace of its own on a real server."""
 
     def __init__(self, url: str) -> None:
-        self.nodes = Nodes(StoreAddress.parse(f"{url}?namespace=o{secrets.token_hex(6)}"))
+        self.nodes = Nodes(StoreAddress.parse(url))
         self.frontier = RedisFrontier(self.nodes)
 
     async def open(self) -> None:
@@ -72,9 +66,9 @@ class Store:
         return await self.frontier.mark(name)
 
 
-@pytest.fixture(params=list(SERVERS))
+@pytest.fixture(params=KINDS)
 async def store(request: pytest.FixtureRequest) -> AsyncIterator[Store]:
-    made = Store(SERVERS[request.param]())
+    made = Store(own_store(request.param))
     await made.open()
     yield made
     await made.nodes.close()
@@ -83,7 +77,7 @@ async def store(request: pytest.FixtureRequest) -> AsyncIterator[Store]:
 @pytest.fixture
 async def plain() -> AsyncIterator[Store]:
     """A store on the plainest server, for what does not depend on the kind of it."""
-    made = Store(SERVERS["redis"]())
+    made = Store(own_store())
     await made.open()
     yield made
     await made.nodes.close()

@@ -7,12 +7,13 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from cut_proxy import CutProxy
 from stores import (
-    CutProxy,
+    KINDS,
     RedisCluster,
     RedisServer,
     shared_cluster,
-    shared_redis,
+    shared_store,
     start_cluster,
     start_redis,
 )
@@ -60,11 +61,9 @@ async def opened(
         await nodes.close()
 
 
-@pytest.fixture(params=["redis", "valkey", "cluster"])
+@pytest.fixture(params=KINDS)
 def url(request: pytest.FixtureRequest) -> str:
-    if request.param == "cluster":
-        return shared_cluster().url
-    return shared_redis(request.param).url
+    return shared_store(request.param).url
 
 
 @pytest.fixture

@@ -1,29 +1,18 @@
 """Crawls by several processes on one store, for whole-crawl tests."""
 
-import os
+import json
 import secrets
 import signal
-import subprocess
-import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-import stores
 from crawling import SKITTER, Record, Run
+from killable import Command
 from serving import Answer, SmallSite
-
-STORES: Mapping[str, Callable[[], str]] = {
-    "redis": lambda: stores.shared_redis().url,
-    "valkey": lambda: stores.shared_redis("valkey").url,
-    "cluster": lambda: stores.shared_cluster().url,
-}
-
-
-def own_store(kind: str = "redis") -> str:
-    """Return the URL of a namespace nobody else uses, on a server that all tests share."""
-    return f"{STORES[kind]()}?namespace=e{secrets.token_hex(6)}"
+from stores import wait_until
 
 
 def essence(records: Sequence[Record]) -> dict[str, tuple[Any, ...]]:
@@ -44,6 +33,11 @@ def essence(records: Sequence[Record]) -> dict[str, tuple[Any, ...]]:
     }
     assert len(found) == len(own), "a page has two records"
     return found
+
+
+def urls_in(path: Path) -> Counter[str]:
+    """Return how often a file has a record of each URL."""
+    return Counter(json.loads(line)["url"] for line in path.read_bytes().splitlines())
 
 
 class ManyHosts:
@@ -107,56 +101,40 @@ class ManyHosts:
         self._site.__exit__(kind, error, trace)
 
 
-class Background:
+def each_once(site: ManyHosts, path: Path) -> None:
+    """Check that a file has every page of the site exactly once."""
+    found = urls_in(path)
+    assert set(found.values()) == {1}
+    assert set(found) == {*site.urls, site.entry}
+
+
+class Background(Command):
     """A command that runs beside the test, and ends with it."""
 
     def __init__(
         self, folder: Path, *words: str | Path, env: Mapping[str, str] | None = None
     ) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
-        self._told = folder / f"stderr-{secrets.token_hex(3)}"
-        with self._told.open("wb") as told:
-            self.process = subprocess.Popen(
-                ["setpriv", "--pdeathsig", "KILL", str(SKITTER), *map(str, words)],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=told,
-                cwd=folder,
-                env={**os.environ, **(env or {})},
-                text=True,
-            )
-
-    @property
-    def pid(self) -> int:
-        return self.process.pid
-
-    @property
-    def told(self) -> str:
-        """What it has said on standard error so far."""
-        return self._told.read_text(errors="replace")
+        super().__init__(f"beside-{secrets.token_hex(3)}", folder, [SKITTER, *words], env)
+        self.start()
 
     def until(self, what: str, is_so: Callable[[], bool], seconds: float = 40.0) -> None:
         """Wait for something to become true while this runs."""
-        deadline = time.monotonic() + seconds
-        while not is_so():
-            assert self.process.poll() is None, f"ended before {what}: {self.told}"
-            assert time.monotonic() < deadline, f"no {what}: {self.told}"
-            time.sleep(0.02)
+
+        def looked() -> bool:
+            assert self.up, f"ended before {what}: {self.told}"
+            return is_so()
+
+        try:
+            wait_until(what, looked, seconds)
+        except TimeoutError as error:
+            raise AssertionError(f"{error}: {self.told}") from None
 
     def until_told(self, text: str) -> None:
         self.until(f"word of {text!r}", lambda: text in self.told)
 
-    def send(self, number: signal.Signals) -> None:
-        self.process.send_signal(number)
-
-    def kill(self) -> None:
-        self.process.kill()
-        self.process.wait()
-
     def ended(self, seconds: float = 60.0) -> int:
         """Wait for the end; return the exit code."""
-        self.output = self.process.communicate(timeout=seconds)[0]
-        return self.process.returncode
+        return self.wait(seconds)
 
     def interrupted(self, seconds: float = 25.0) -> int:
         """Press Ctrl-C; return the exit code."""
@@ -172,11 +150,7 @@ class Background:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if self.process.poll() is None:
-            self.process.kill()
-        self.process.wait()
-        if self.process.stdout is not None:
-            self.process.stdout.close()
+        self.kill()
 
 
 def node(
@@ -188,16 +162,6 @@ def node(
     return Background(
         folder, "node", *words, "--allow-private", *hosts, "--data", folder / "data", env=env
     )
-
-
-def members(url: str) -> int:
-    """Return how many processes have joined a namespace of a shared server."""
-    key = f"{{{url.partition('namespace=')[2]}}}:members"
-    for program in ("redis", "valkey"):
-        server = stores.shared_redis(program)
-        if url.startswith(server.url):
-            return int(server.cli("HLEN", key))
-    return int(stores.shared_cluster().master_of(key).cli("HLEN", key))
 
 
 def family(pid: int) -> list[int]:
@@ -223,12 +187,11 @@ def environment(pid: int) -> dict[str, str]:
 
 def gone(pids: Sequence[int], seconds: float = 10.0) -> bool:
     """Tell whether processes end within some time."""
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        if not any(_runs(pid) for pid in pids):
-            return True
-        time.sleep(0.02)
-    return False
+    try:
+        wait_until("their end", lambda: not any(_runs(pid) for pid in pids), seconds)
+    except TimeoutError:
+        return False
+    return True
 
 
 def _runs(pid: int) -> bool:

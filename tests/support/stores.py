@@ -1,20 +1,20 @@
-"""Real stores for tests: Redis and Valkey servers, a Cluster of them, and a line that can be cut.
+"""Real stores for tests: Redis and Valkey servers, and a Cluster of them.
 
 Everything is on loopback. Servers die with the process that started them, however it ends.
 """
 
-import asyncio
 import atexit
 import itertools
+import os
 import random
+import secrets
 import shutil
 import signal
 import socket
 import subprocess
 import tempfile
-import threading
 import time
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
@@ -24,24 +24,29 @@ from typing import Any, Literal, Self
 import redis
 
 Program = Literal["redis", "valkey"]
+KINDS = ("redis", "valkey", "cluster")
+"""The kinds of stores that everything has to work on."""
 HOST = "127.0.0.1"
 HASH_SLOTS = 16_384
 START_SECONDS = 20.0
 NODE_TIMEOUT_MS = 1_500
+_PORTS = 4_000
 
 # The system kills a server when the thread that started it ends; this one ends with the process.
 _starter = ThreadPoolExecutor(1, "stores")
 _taken: set[int] = set()
+_worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
 
 
 def free_port() -> int:
     """Return a port nobody listens on.
 
     It is below those the system gives to clients: one of them would take the port of a server
-    that is down, or be connected to itself.
+    that is down, or be connected to itself. Processes that test at the same time share no ports.
     """
+    lowest = 15_000 + _PORTS * (_worker % 4)
     while True:
-        port = random.SystemRandom().randrange(15_000, 32_000)
+        port = random.SystemRandom().randrange(lowest, lowest + _PORTS)
         with socket.socket() as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:
@@ -129,6 +134,11 @@ class RedisServer:
             ssl_check_hostname=False,
         ) as client:
             return client.execute_command(*words)
+
+    def master_of(self, key: str) -> Self:
+        """Return the server of a key, as a Cluster does."""
+        del key
+        return self
 
     def kill(self) -> None:
         """End the process at once, as a crash would."""
@@ -308,19 +318,18 @@ def start_cluster(
         raise
 
 
+_stores: dict[str, RedisServer | RedisCluster] = {}
+
+
 def _lasting_folder() -> Path:
     folder = Path(tempfile.mkdtemp(prefix="stores-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder
 
 
+@cache
 def shared_redis(program: Program = "redis") -> RedisServer:
     """Return the server all tests of this process share; each takes a namespace of its own."""
-    return _lasting_redis(program)
-
-
-@cache
-def _lasting_redis(program: Program) -> RedisServer:
     server = start_redis(_lasting_folder(), program=program)
     atexit.register(server.kill)
     return server
@@ -334,101 +343,25 @@ def shared_cluster() -> RedisCluster:
     return cluster
 
 
-class CutProxy:
-    """A line to a server of this machine that can be cut, held up and healed.
+def shared_store(kind: str) -> RedisServer | RedisCluster:
+    """Return what all tests share of one of the ``KINDS``."""
+    match kind:
+        case "redis" | "valkey":
+            return shared_redis(kind)
+        case "cluster":
+            return shared_cluster()
+    raise ValueError(f"no kind of store: {kind}")
 
-    It begins whole. ``url`` is the server's with the line's port.
-    """
 
-    def __init__(self, server_port: int) -> None:
-        self.port = free_port()
-        self._server_port = server_port
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
-        self._thread.start()
-        self._open = asyncio.Event()
-        self._delay = 0.0
-        self._listener: asyncio.Server | None = None
-        self._pumps: set[asyncio.Task[None]] = set()
-        self.heal()
+def own_store(kind: str = "redis") -> str:
+    """Return the URL of a namespace nobody else uses, on what all tests share."""
+    store = shared_store(kind)
+    url = f"{store.url}?namespace=t{secrets.token_hex(8)}"
+    _stores[url] = store
+    return url
 
-    @property
-    def url(self) -> str:
-        return f"redis://{HOST}:{self.port}/"
 
-    def cut(self) -> None:
-        """Break all connections and refuse new ones."""
-        self._do(self._cut())
-
-    def hang(self) -> None:
-        """Accept connections and keep those there are, but pass nothing on."""
-        self._do(self._set(flowing=False))
-
-    def slow(self, seconds: float) -> None:
-        """Pass everything on, later."""
-        self._do(self._set(flowing=True, delay=seconds))
-
-    def heal(self) -> None:
-        """Pass everything on at once, also what was held up."""
-        self._do(self._set(flowing=True))
-
-    def close(self) -> None:
-        self.cut()
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.close()
-
-    def _do(self, step: Coroutine[Any, Any, None]) -> None:
-        asyncio.run_coroutine_threadsafe(step, self._loop).result(10)
-
-    async def _set(self, *, flowing: bool, delay: float = 0.0) -> None:
-        if self._listener is None:
-            self._listener = await asyncio.start_server(self._connected, HOST, self.port)
-        self._delay = delay
-        if flowing:
-            self._open.set()
-        else:
-            self._open.clear()
-
-    async def _cut(self) -> None:
-        if self._listener is not None:
-            self._listener.close()
-            self._listener = None
-        pumps = list(self._pumps)
-        for pump in pumps:
-            pump.cancel()
-        await asyncio.gather(*pumps, return_exceptions=True)
-
-    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            to_server = await asyncio.open_connection(HOST, self._server_port)
-        except OSError:
-            writer.transport.abort()
-            return
-        for source, sink in ((reader, to_server[1]), (to_server[0], writer)):
-            pump = self._loop.create_task(self._pump(source, sink))
-            self._pumps.add(pump)
-            pump.add_done_callback(self._pumps.discard)
-
-    async def _pump(self, source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
-        try:
-            while data := await source.read(65_536):
-                await asyncio.sleep(self._delay)
-                await self._open.wait()
-                sink.write(data)
-                await sink.drain()
-        except OSError:
-            pass
-        finally:
-            sink.transport.abort()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
+def members_in(url: str) -> int:
+    """Return how many processes have joined the namespace of an ``own_store``."""
+    key = f"{{{url.partition('?namespace=')[2]}}}:members"
+    return int(_stores[url].master_of(key).cli("HLEN", key))

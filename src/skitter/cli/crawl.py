@@ -53,6 +53,7 @@ def crawl(  # noqa: PLR0913, PLR0917  one parameter a flag; the values are read 
     allow_private: flag.AllowPrivate = None,
     hosts: flag.Hosts = None,
     store: flag.Store = None,
+    cold: flag.Cold = None,
     workers: flag.Workers = None,
     fast: flag.Fast = None,
     quiet: flag.Quiet = None,

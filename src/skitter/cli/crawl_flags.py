@@ -223,6 +223,16 @@ Fast = Annotated[
         rich_help_panel=_MACHINE,
     ),
 ]
+Cold = Annotated[
+    str | None,
+    typer.Option(
+        metavar="URL",
+        help="With --store: keep the tails of long queues in PostgreSQL"
+        " (postgresql://user:password@host/database), so that Redis needs memory for their heads"
+        " alone.",
+        rich_help_panel=_MACHINE,
+    ),
+]
 Store = Annotated[
     str | None,
     typer.Option(

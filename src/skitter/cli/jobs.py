@@ -11,7 +11,18 @@ from skitter.crawl.inspect import ask_running
 from skitter.errors import ConfigError, DataDirError
 from skitter.job.load import load_job
 
-_COLUMNS = ("id", "state", "pages", "ok", "failed", "refused", "duplicates", "queued", "leased")
+_COLUMNS = (
+    "id",
+    "state",
+    "pages",
+    "ok",
+    "failed",
+    "refused",
+    "duplicates",
+    "queued",
+    "leased",
+    "stopped_by",
+)
 
 
 def add_job(file: Path, data: Path | None, *, as_json: bool) -> None:

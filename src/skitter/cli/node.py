@@ -58,6 +58,7 @@ Index = Annotated[int | None, typer.Option(hidden=True)]
 def node(  # noqa: PLR0913, PLR0917  one parameter a flag; the values are read from the context
     ctx: typer.Context,
     store: Store = None,
+    cold: flag.Cold = None,
     control: Control = None,
     token: Token = None,
     workers: Workers = None,

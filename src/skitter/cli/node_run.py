@@ -14,7 +14,7 @@ from skitter.cli.request import check_hosts
 from skitter.cli.run import run_watched
 from skitter.cluster.crew import Crew, Standing, die_with_parent, encode_standing
 from skitter.cluster.names import checked_name
-from skitter.config import DEFAULT_CONCURRENCY, Resolved, Settings, resolve
+from skitter.config import DEFAULT_CONCURRENCY, Resolved, Settings, cold_place, resolve
 from skitter.errors import ConfigError
 from skitter.frontier.redis import checks
 from skitter.observability.stats import CrawlStats
@@ -59,6 +59,7 @@ def node_options(resolved: Resolved) -> NodeOptions:
         checked_name(settings.name)
     return NodeOptions(
         store=settings.store if place == "store" else None,
+        cold=cold_place(resolved, joins_store=place == "store"),
         control=settings.control if place == "control" else None,
         token=settings.token or "",
         name=settings.name or "",

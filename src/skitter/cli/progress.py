@@ -73,7 +73,7 @@ class View:
     def lines(self, stats: CrawlStats) -> list[list[Fact]]:
         """Take one look at ``stats`` and return what to show, line by line."""
         now = self._monotonic()
-        self._meter.add(now, stats.pages, stats.queued)
+        self._meter.add(now, stats.pages, stats.queued if stats.left is None else stats.left)
         lines = [
             [
                 ("", wording.plural(stats.pages, "page")),
@@ -99,8 +99,13 @@ class View:
 
     def _left(self, stats: CrawlStats) -> str:
         limit = self._page_limit
-        left = self._meter.time_left(None if limit is None else max(0, limit - stats.pages))
-        return "not known yet" if left is None else f"about {wording.roughly(left)}"
+        seconds = self._meter.time_left(None if limit is None else max(0, limit - stats.pages))
+        about = "" if seconds is None else f"about {wording.roughly(seconds)}"
+        if stats.left is None:
+            return about or "not known yet"
+        # A service has no end of its own; what waits for it is known at any moment.
+        pages = wording.plural(stats.left, "page") if stats.left else "nothing"
+        return f"{pages}, {about}" if about and stats.left else pages
 
     def _note(self, stats: CrawlStats) -> str:
         if stats.waiting_until_ms is None:

@@ -5,6 +5,7 @@ import os
 from pathlib import Path
 
 from skitter.config import SECRETS, Resolved, Settings, default_of, resolve
+from skitter.frontier.cold.address import without_secrets
 from skitter.frontier.redis.address import without_password
 
 Row = tuple[str, object, str]
@@ -37,6 +38,8 @@ def _harmless(name: str, value: object) -> object:
     """Return a value as it may be shown: no token, no password."""
     if name in SECRETS:
         return "(set)"
+    if name == "cold":
+        return without_secrets(str(value))
     return without_password(str(value)) if name == "store" else value
 
 

@@ -39,7 +39,7 @@ def resume_command(argv: Sequence[str]) -> str:
 
 def _headline(summary: Summary) -> str:
     how = _ENDS.get(summary.stopped_by, f"Stopped by the {summary.stopped_by}")
-    if summary.stopped_by == "finished" and summary.run_pages == 0 and summary.pages:
+    if summary.stopped_by == "finished" and summary.finished_before:
         how = "Finished before, nothing was left to fetch (--fresh starts over)"
     pages = wording.plural(summary.pages, "page")
     hosts = wording.plural(summary.hosts, "host")

@@ -54,6 +54,7 @@ def up(  # noqa: PLR0913, PLR0917  one parameter a flag; the values are read fro
     port: Port = None,
     data: Data = None,
     store: Store = None,
+    cold: flag.Cold = None,
     workers: Workers = None,
     token: Token = None,
     concurrency: flag.Concurrency = None,

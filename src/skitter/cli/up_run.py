@@ -11,7 +11,7 @@ from skitter.cli.progress import make_display
 from skitter.cli.report import INTERRUPTED
 from skitter.cli.request import check_hosts
 from skitter.cli.run import run_watched
-from skitter.config import DEFAULT_CONCURRENCY, STATE_DIR, Settings, resolve
+from skitter.config import DEFAULT_CONCURRENCY, STATE_DIR, Settings, cold_place, resolve
 from skitter.errors import ConfigError
 from skitter.wiring.up import Master, UpOptions, open_up
 
@@ -29,6 +29,7 @@ def up_on(params: Mapping[str, object]) -> int:
     # What is always set counts only where no flag asks for a master of this machine.
     if "store" in given or (settings.store is not None and not given.keys() & MASTER_FLAGS):
         return run_node(node_options(resolved))
+    cold_place(resolved, joins_store=False)
     options = up_options(settings)
     run_watched(lambda: _announced(options), make_display(quiet=options.quiet))
     return INTERRUPTED

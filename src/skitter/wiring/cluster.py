@@ -38,7 +38,7 @@ async def open_cluster_crawl(
             )
         data.acquire(fresh=options.fresh)
         stack.callback(data.release)
-        connected = await connect_redis(stack, options.store, seen_options(job))
+        connected = await connect_redis(stack, options.store, seen_options(job), options.cold)
         number = await _enter_job(connected, job, options)
         # Who may not write the files is no member either: others would wait for its slots.
         outbox = _outbox(connected, number)
@@ -104,6 +104,7 @@ async def _drop_job(connected: Connected, number: JobNumber) -> None:
 def _own_workers(options: RunOptions) -> NodeOptions:
     return NodeOptions(
         store=options.store,
+        cold=options.cold,
         workers=options.workers,
         data=options.data / "workers",
         concurrency=options.concurrency,

@@ -17,6 +17,7 @@ from skitter.types import JobNumber
 from skitter.wiring.answers import Answers, Question
 from skitter.wiring.assembly import Assembly
 from skitter.wiring.files import open_sinks
+from skitter.wiring.limits import JobLimits
 from skitter.wiring.parts import job_entry, make_sinks, refuse_unstored_secrets
 from skitter.wiring.store import Store
 
@@ -27,12 +28,18 @@ class JobHost:
     """Takes jobs into a store whose records this process writes."""
 
     def __init__(
-        self, stack: AsyncExitStack, store: Store, recording: Recording, options: RunOptions
+        self,
+        stack: AsyncExitStack,
+        store: Store,
+        recording: Recording,
+        options: RunOptions,
+        limits: JobLimits,
     ) -> None:
         self._stack = stack
         self._store = store
         self._recording = recording
         self._options = options
+        self._limits = limits
         self._assemblies: dict[JobNumber, Assembly] = {}
 
     async def resume(self) -> None:
@@ -41,7 +48,7 @@ class JobHost:
             await self._open(number, Job.from_json(entry.spec))
 
     async def add(self, data: object, source: str) -> dict[str, object]:
-        """Take a job in and offer its entries; the same job again changes nothing."""
+        """Take a job in and offer its entries; one that is there goes on, if a limit stopped it."""
         job = check_job(data, source)
         if not job.entries:
             raise ConfigError(f"{source}: entries: nothing to crawl; wanted one URL or more")
@@ -49,6 +56,7 @@ class JobHost:
         await self._refuse_other(job)
         number = await self._store.control.put_job(job_entry(job))
         assembly = self._assemblies.get(number) or await self._open_new(number, job)
+        await self._limits.begin_run(number)
         await assembly.take_up_news()
         await Seeder(assembly.equipment).offer(job.entries)
         return await self.show(job.id)
@@ -106,9 +114,11 @@ class JobHost:
     async def _facts(self, number: JobNumber, entry: JobEntry) -> dict[str, object]:
         counts = await self._store.reader.counts(number)
         totals = Totals.of(await self._store.reader.tallies(number))
+        ended = await self._limits.stopped_by(number, entry, totals.pages, counts.pending)
         return {
             "id": entry.id,
             "state": entry.state.value,
+            "stopped_by": ended,
             "pages": totals.pages,
             "ok": totals.ok,
             "failed": totals.failed,

@@ -27,7 +27,7 @@ from skitter.url.normalise import Normaliser
 from skitter.url.scope import Scope
 from skitter.wiring.answers import Answers, Question
 from skitter.wiring.parts import make_fetcher, make_guard
-from skitter.wiring.shared import connect_redis
+from skitter.wiring.shared import read_redis
 
 MAX_BODY_BYTES = 1 << 30
 _MAX_REVISITS = 8
@@ -180,7 +180,10 @@ async def _ask_directory(data: Path, question: Question) -> AsyncGenerator[bytes
 
 async def _ask_store(url: str, question: Question) -> AsyncGenerator[bytes, None]:
     async with AsyncExitStack() as stack:
-        _, frontier = await connect_redis(stack, url)
+        frontier = await read_redis(stack, url)
+        if frontier is None:
+            yield _no_crawl()
+            return
         here = Path()
         async with aclosing(_answer(frontier, frontier.secret, here, question)) as lines:
             async for line in lines:
@@ -196,14 +199,18 @@ async def _answer(
     found = [number for number, entry in jobs.items() if wanted in (None, entry.id)]
     if len(found) != 1:
         known = ", ".join(sorted(entry.id for entry in jobs.values()))
-        why = f"jobs there: {known}; name one of them" if jobs else "no crawl has begun there"
-        yield json.dumps({"error": why}).encode() + b"\n"
+        why = f"jobs there: {known}; name one of them"
+        yield json.dumps({"error": why}).encode() + b"\n" if jobs else _no_crawl()
         return
     [number] = found
     job = Job.from_json(jobs[number].spec)
     explainer = await _explainer(reader, secret, number, job, data)
     async for line in Answers(reader, number, explainer).answer(question):
         yield line
+
+
+def _no_crawl() -> bytes:
+    return json.dumps({"error": "no crawl has begun there"}).encode() + b"\n"
 
 
 async def _explainer(

@@ -35,6 +35,8 @@ class NodeOptions:
 
     store: str | None = None
     """URL of a Redis or Valkey store."""
+    cold: str | None = None
+    """URL of a PostgreSQL database for the tails of long queues."""
     control: str | None = None
     """Address of a master, or the path of its socket."""
     token: str = ""
@@ -102,7 +104,7 @@ async def open_member(options: NodeOptions, index: int = 1) -> AsyncIterator[Ser
             lease_ms=store.lease_ms,
             idle_exit=options.idle_exit,
         )
-        service = Service(works, bounds, memberships)
+        service = Service(works, bounds, memberships, surveys=index == 1)
         for membership in memberships:
             membership.serve(service.engine)
         yield service
@@ -133,7 +135,7 @@ def _machine_and_place(data: Path) -> str:
 async def check_place(options: NodeOptions) -> None:
     """Raise what keeps a machine from joining; its place is left again at once."""
     async with AsyncExitStack() as stack:
-        await visit_place(stack, options.store, options.control, options.token)
+        await visit_place(stack, options.store, options.control, options.token, options.cold)
 
 
 async def _join(
@@ -146,7 +148,7 @@ async def _join(
     if options.store is None:
         raise ConfigError("nowhere to join: wanted --store URL or --control URL")
     name = member if options.name else ""
-    connected = await connect_redis(stack, options.store)
+    connected = await connect_redis(stack, options.store, cold=options.cold)
     store, membership = await join_redis(stack, connected, member=member, name=name)
     return store, (membership,)
 

@@ -12,7 +12,7 @@ from skitter.config import DEFAULT_CONCURRENCY, RunOptions
 from skitter.crawl.inspect import InspectServer
 from skitter.crawl.load import raise_file_limit
 from skitter.crawl.recording import Recording
-from skitter.crawl.summary import Totals
+from skitter.crawl.survey import Found, Survey
 from skitter.errors import ConfigError
 from skitter.frontier.embedded.datadir import DataDir
 from skitter.frontier.embedded.frontier import EmbeddedFrontier
@@ -20,6 +20,7 @@ from skitter.frontier.remote.server import RemoteServer
 from skitter.frontier.remote.shell import RemoteShell
 from skitter.observability.stats import CrawlStats
 from skitter.wiring.jobs import JobHost
+from skitter.wiring.limits import JobLimits
 from skitter.wiring.node import NodeOptions
 from skitter.wiring.running import local_store
 from skitter.wiring.store import Store
@@ -49,19 +50,33 @@ class UpOptions:
 class Master:
     """A running master."""
 
-    def __init__(self, store: Store, crew: Crew, shell: RemoteShell, token: Path | None) -> None:
+    def __init__(
+        self,
+        store: Store,
+        limits: JobLimits,
+        crew: Crew,
+        shell: RemoteShell,
+        token: Path | None,
+    ) -> None:
         self.stats = CrawlStats()
         self.port = shell.port
         self.token = token
         """Where the token is, if it was not given."""
-        self._store = store
+        self._survey = Survey(store.reader, totals=True)
+        self._found = Found()
+        self._limits = limits
         self._crew = crew
         self._stopping = asyncio.Event()
 
     async def run(self) -> str:
         """Serve until stopped."""
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(self._crew.run()), group.create_task(self._watch())]
+            tasks = [
+                group.create_task(self._crew.run()),
+                group.create_task(self._look()),
+                group.create_task(self._watch()),
+                group.create_task(self._keep_limits()),
+            ]
             await self._stopping.wait()
             await self._crew.stop()
             for task in tasks:
@@ -77,20 +92,26 @@ class Master:
         self._crew.kill()
         self._stopping.set()
 
+    async def _look(self) -> None:
+        while True:
+            self._found = await self._survey.look()
+            self._show()
+            await asyncio.sleep(self._survey.pause_s)
+
     async def _watch(self) -> None:
         """Keep the counts a person watches fresh."""
-        reader, stats = self._store.reader, self.stats
         while True:
-            self._crew.add_to(stats)
-            pending = 0
-            total: dict[str, int] = {}
-            for job in await reader.jobs():
-                pending += (await reader.counts(job)).pending
-                for name, n in (await reader.tallies(job)).items():
-                    total[name] = total.get(name, 0) + n
-            Totals.of(total).show(stats)
-            stats.queued = pending
-            stats.hosts = await reader.hosts_with_work()
+            self._show()
+            await asyncio.sleep(STATS_S)
+
+    def _show(self) -> None:
+        self._crew.add_to(self.stats)
+        self._found.show(self.stats)
+        self._found.totals.show(self.stats)
+
+    async def _keep_limits(self) -> None:
+        while True:
+            await self._limits.tend()
             await asyncio.sleep(STATS_S)
 
 
@@ -115,7 +136,9 @@ async def open_up(options: UpOptions) -> AsyncIterator[Master]:
             allow_private=options.allow_private,
             hosts=options.hosts,
         )
-        jobs = JobHost(stack, store, recording, run)
+        limits = JobLimits(store)
+        stack.push_async_callback(limits.close)
+        jobs = JobHost(stack, store, recording, run, limits)
         await jobs.resume()
         server = RemoteServer(frontier, secret=store.secret, clock=store.clock, token=token)
         server.guests = True
@@ -128,7 +151,8 @@ async def open_up(options: UpOptions) -> AsyncIterator[Master]:
         stack.push_async_callback(inspector.close)
         crew = node_crew(_own_workers(options, path))
         stack.callback(crew.kill)
-        yield Master(store, crew, shell, None if options.token else options.data / TOKEN_FILE)
+        token_file = None if options.token else options.data / TOKEN_FILE
+        yield Master(store, limits, crew, shell, token_file)
 
 
 def _own_workers(options: UpOptions, socket: Path) -> NodeOptions:

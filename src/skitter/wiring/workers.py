@@ -81,7 +81,12 @@ def _command(options: NodeOptions, index: int) -> list[str]:
 def _environment(options: NodeOptions) -> dict[str, str]:
     """Hand over what must not be seen in a list of processes."""
     env = {**os.environ}
-    given = {"store": options.store, "token": options.token, "control": None}
+    given = {
+        "store": options.store,
+        "cold": options.cold,
+        "token": options.token,
+        "control": None,
+    }
     for name, value in given.items():
         env.pop(env_name(name), None)
         if value:

@@ -34,10 +34,11 @@ _REFUSALS = {
 log = logging.getLogger(__name__)
 
 
-async def check_store(address: StoreAddress, routes: Routes) -> None:
+async def check_store(address: StoreAddress, routes: Routes, *, warns: bool = True) -> None:
     """Find the servers of a store and refuse those that would lose or mix up what they are given.
 
-    Raises ``StoreUnavailable`` when the store may be fine later, else ``ConfigError``.
+    Raises ``StoreUnavailable`` when the store may be fine later, else ``ConfigError``. Unless it
+    ``warns``, what may go wrong one day is not spoken of.
     """
     _check_ca(address)
     first, mode = await _first_answer(address, routes)
@@ -48,8 +49,8 @@ async def check_store(address: StoreAddress, routes: Routes) -> None:
         await _find_cluster(address, routes)
     elif len(address.places) > 1:
         raise ConfigError(f"store {shown} is not part of a Cluster; name one host alone")
-    safe = [await _check_server(address, line) for line in routes.masters()]
-    if not all(safe):
+    safe = [await _check_server(address, line, warns=warns) for line in routes.masters()]
+    if warns and not all(safe):
         log.warning(
             "store %s has neither an append-only file nor a replica: the crawl is lost when it"
             " stops; set appendonly yes there, or add a replica",
@@ -96,7 +97,7 @@ async def _find_cluster(address: StoreAddress, routes: Routes) -> None:
         )
 
 
-async def _check_server(address: StoreAddress, line: Line) -> bool:
+async def _check_server(address: StoreAddress, line: Line, *, warns: bool) -> bool:
     """Refuse a server that cannot be used; tell whether it keeps what it has."""
     shown = address.shown_at(line.place)
     hello, config, info, *rights = await _ask(
@@ -119,11 +120,11 @@ async def _check_server(address: StoreAddress, line: Line) -> bool:
         if not said(answer).startswith(_HAS_RIGHTS) and judge(answer).means is not Means.WAIT:
             raise refusal(shown, answer)
     if not isinstance(config, Exception):
-        _check_memory(shown, _pairs(config))
+        _check_memory(shown, _pairs(config), warns=warns)
     return isinstance(info, Exception) or _keeps(info)
 
 
-def _check_memory(shown: str, config: dict[str, str]) -> None:
+def _check_memory(shown: str, config: dict[str, str], *, warns: bool) -> None:
     policy = config.get("maxmemory-policy", _KEEPS_ALL)
     if policy == _KEEPS_ALL:
         return
@@ -132,13 +133,14 @@ def _check_memory(shown: str, config: dict[str, str]) -> None:
             f"store {shown} throws keys away when it is full (maxmemory-policy {policy});"
             f" set maxmemory-policy {_KEEPS_ALL} there"
         )
-    log.warning(
-        "store %s has maxmemory-policy %s: with a maxmemory it would throw keys away;"
-        " set maxmemory-policy %s there",
-        shown,
-        policy,
-        _KEEPS_ALL,
-    )
+    if warns:
+        log.warning(
+            "store %s has maxmemory-policy %s: with a maxmemory it would throw keys away;"
+            " set maxmemory-policy %s there",
+            shown,
+            policy,
+            _KEEPS_ALL,
+        )
 
 
 def _keeps(info: bytes) -> bool:

@@ -14,6 +14,7 @@ from skitter.frontier.redis.agenda import Agenda
 from skitter.frontier.redis.core import Ask, Core
 from skitter.frontier.redis.library import function
 from skitter.frontier.redis.marks import scan_hashes
+from skitter.frontier.redis.tails import Tails
 from skitter.frontier.redis.wire import fingerprint_words, read_hint, read_unparked
 from skitter.types import Fingerprint, HostKey, JobNumber, PageClass
 from skitter.url.partition import TAGS
@@ -22,14 +23,16 @@ JOB_MARKS = ("job", "scope", "traps", "linked")
 """How the names of marks begin that go with their job."""
 HOSTS_AT_ONCE = 100
 RECORDS_AT_ONCE = 400
+IN_COLD = 2
 
 
 class Control:
     """Changes that are asked for by a person or a job, not by the crawl."""
 
-    def __init__(self, core: Core, agenda: Agenda) -> None:
+    def __init__(self, core: Core, agenda: Agenda, tails: Tails) -> None:
         self._core = core
         self._agenda = agenda
+        self._tails = tails
 
     async def put_job(self, entry: JobEntry) -> JobNumber:
         """Create or update a job."""
@@ -92,8 +95,12 @@ class Control:
     async def _drop_lines(self, job: JobNumber) -> None:
         async for tag, hosts in self._hosts(job):
             while hosts:
-                done = await self._core.call(tag, "drop_lines", job, RECORDS_AT_ONCE, *hosts)
+                most = RECORDS_AT_ONCE
+                done, waits = await self._core.call(tag, "drop_lines", job, most, *hosts)
                 hosts = hosts[done:]
+                if waits:
+                    await self._tails.fetch_or_wait(tag)
+        await self._tails.drop_job(job)
 
     async def _hosts(self, job: JobNumber) -> AsyncIterator[tuple[int, list[bytes]]]:
         """Yield the hosts a job has met, some at a time, each with its tag."""
@@ -145,9 +152,11 @@ class Control:
         async for tag, hosts in self._hosts(job):
             while hosts:
                 words = (job, page_class.value, RECORDS_AT_ONCE, *hosts)
-                forgotten, done = await core.call(tag, "clear", *words)
+                forgotten, done, waits = await core.call(tag, "clear", *words)
                 removed += forgotten
                 hosts = hosts[done:]
+                if waits:
+                    await self._tails.fetch_or_wait(tag)
         return removed + await self._clear_due(job, page_class)
 
     async def _clear_due(self, job: JobNumber, page_class: PageClass) -> int:
@@ -168,13 +177,18 @@ class Control:
     async def forget(self, job: JobNumber, host: HostKey, fp: Fingerprint) -> bool:
         """Make one URL unknown."""
         tag = self._core.keys.tag_of_host(host)
-        searched = 0
+        searched, misses = 0, 0
         while True:
             words = (job, host, *fingerprint_words(fp), searched)
             answer: int = await self._core.call(tag, "forget", *words)
-            if answer >= 0:
+            if answer == IN_COLD:
+                if await self._tails.forget(job, host, fp):
+                    return True
+                # It may have come back in between; else it is leased.
+                misses += 1
+            if answer in (0, 1) or misses > 1:
                 return answer == 1
-            searched = -answer
+            searched = max(0, -answer)
 
     async def set_host(
         self,

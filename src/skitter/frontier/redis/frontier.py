@@ -6,9 +6,12 @@ decide are the server's.
 
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
+from hashlib import blake2b
 
 from skitter.clock import Clock
+from skitter.errors import ConfigError
 from skitter.frontier.base import OWNER_TTL_MS
+from skitter.frontier.cold.base import ColdStore
 from skitter.frontier.model import (
     LEASE_MS,
     Ack,
@@ -35,6 +38,7 @@ from skitter.frontier.redis.marks import Marks
 from skitter.frontier.redis.nodes import Nodes
 from skitter.frontier.redis.owning import Owning
 from skitter.frontier.redis.reading import Reading
+from skitter.frontier.redis.tails import USUAL_SIZES, Sizes, Tails
 from skitter.types import Fingerprint, HostKey, JobNumber, PageClass
 from skitter.url.partition import TAGS
 
@@ -63,16 +67,28 @@ class RedisFrontier:
         """Key of this store's fingerprints."""
         self._agenda = Agenda()
         self._owning = Owning(core)
-        self._intake = Intake(core, self._owning, self._agenda, Marks(nodes, core.keys))
-        self._control = Control(core, self._agenda)
-        self._handout = Handout(core, self._owning, self._agenda, self._control.unpark)
-        self._reading = Reading(nodes, core.keys, core.now_word)
+        self._tails = tails = Tails(core, self._agenda)
+        marks = Marks(nodes, core.keys)
+        self._intake = Intake(core, self._owning, self._agenda, marks, tails)
+        self._control = Control(core, self._agenda, tails)
+        self._handout = Handout(core, self._owning, self._agenda, tails, self._control.unpark)
+        self._reading = Reading(nodes, core.keys, core.now_word, tails)
 
     async def open(self) -> None:
         """Make the store ready: its scripts, and what it says of itself."""
         await self._nodes.load(library())
         await self._core.open()
         self.secret = await self._prepare()
+
+    async def open_to_read(self) -> bool:
+        """Make ready for questions alone: nothing is written. False when no crawl is there."""
+        meta = self._core.keys.meta
+        secret = await self._nodes.run(meta, "HGET", meta, "secret")
+        if secret is None:
+            return False
+        await self._nodes.load(library(), when_missing=True)
+        self.secret = bytes(secret)
+        return True
 
     async def _prepare(self) -> bytes:
         """Check or write what the store says of itself; answers its secret."""
@@ -94,13 +110,36 @@ class RedisFrontier:
             await nodes.run(meta, "HSET", meta, "anchors", TAGS)
         return bytes(secret)
 
+    async def keep_tails(self, cold: ColdStore, sizes: Sizes = USUAL_SIZES) -> None:
+        """Keep the tails of long queues in an open cold store; a store has one for good."""
+        nodes, keys = self._nodes, self._core.keys
+        await nodes.run(keys.meta, "HSETNX", keys.meta, "cold", cold.identity)
+        if await self.cold_identity() != cold.identity:
+            raise ConfigError("--cold: this store keeps its long queues in another database")
+        names = [keys.anchor(tag) for tag in range(TAGS)]
+        await nodes.run_many([(name, ("HSET", name, "cold", str(sizes))) for name in names])
+        self._tails.use(cold)
+
+    @property
+    def cold_space(self) -> str:
+        """What sets this store apart from others whose tails are in the same database."""
+        digest = blake2b(self.secret, digest_size=8, person=b"cold").hexdigest()
+        return f"{self._nodes.address.namespace}-{digest}"
+
+    async def cold_identity(self) -> str:
+        """Return which cold store has the tails of long queues; "" for none."""
+        meta = self._core.keys.meta
+        identity = await self._nodes.run(meta, "HGET", meta, "cold")
+        return identity.decode() if identity is not None else ""
+
     async def close(self) -> None:
-        """Change nothing: what is owned lapses, or was disowned."""
+        """End what is under way; what is owned lapses, or was disowned."""
+        await self._tails.close()
 
     @property
     def trouble(self) -> str:
         """Why the verbs wait, in words; "" while the store answers."""
-        return self._nodes.trouble
+        return self._nodes.trouble or self._tails.trouble
 
     async def own(
         self, member: str, slots: Iterable[int], ttl_ms: int = OWNER_TTL_MS

@@ -18,6 +18,7 @@ from skitter.frontier.redis.library import function
 from skitter.frontier.redis.limits import NEAR, Limits
 from skitter.frontier.redis.nodes import Call
 from skitter.frontier.redis.owning import Owning
+from skitter.frontier.redis.tails import Tails
 from skitter.frontier.redis.wire import (
     FENCED,
     NEVER,
@@ -55,8 +56,10 @@ class Handout:
         core: Core,
         owning: Owning,
         agenda: Agenda,
+        tails: Tails,
         unpark: Callable[[JobNumber], Awaitable[None]],
     ) -> None:
+        self._tails = tails
         self._core = core
         self._owning = owning
         self._agenda = agenda
@@ -173,6 +176,9 @@ class Handout:
             if not shares and not claiming.freed:
                 return
             await self._round(claiming, shares)
+            for tag in claiming.cold:
+                await self._tails.fetch(tag)
+            claiming.cold.clear()
 
     def _shares(self, claiming: "_Claiming") -> dict[int, int]:
         """Choose whom to ask for how many."""
@@ -222,8 +228,12 @@ class Handout:
                 claiming.refused.update({tag: told[tag]} if tag in told else {})
             elif number:
                 first = int(f"{core.session}{number:0{_CALL_DIGITS}}01")
-                hint, leases = read_claimed(answer, first, expires_at)
+                hint, cold, leases = read_claimed(answer, first, expires_at)
                 agenda.learn(tag, hint, heard)
+                if cold and len(leases) < shares.get(tag, 0):
+                    claiming.cold.append(tag)
+                elif cold:
+                    self._tails.fetch_soon(tag)
                 core.leased.update((lease.id, tag) for lease in leases)
                 claiming.take(leases)
 
@@ -334,6 +344,7 @@ class _Claiming:
     """One claim in the making."""
 
     __slots__ = (
+        "cold",
         "fenced",
         "fences",
         "freed",
@@ -362,6 +373,8 @@ class _Claiming:
         """Freed hosts of tags that refused."""
         self.version: int | None = None
         self.rooms: dict[JobNumber, int] = {}
+        self.cold: list[int] = []
+        """Tags that could have given more, had it been there."""
 
     @property
     def is_near(self) -> bool:

@@ -19,6 +19,7 @@ from skitter.frontier.redis.core import Ask, Core, NoSuchJob
 from skitter.frontier.redis.marks import Marks
 from skitter.frontier.redis.owning import Owning
 from skitter.frontier.redis.records import MAX_URL_CHARS
+from skitter.frontier.redis.tails import Tails
 from skitter.frontier.redis.wire import (
     STALE,
     Taken,
@@ -54,17 +55,22 @@ class _Part(NamedTuple):
 class _Sum:
     """What became of the links of a verb."""
 
-    __slots__ = ("new", "over")
+    __slots__ = ("long", "new", "over")
 
     def __init__(self) -> None:
         self.new = 0
         self.over = 0
+        self.long: set[int] = set()
+        """Tags with lists that are too long."""
 
 
 class Intake:
     """Offers and acks."""
 
-    def __init__(self, core: Core, owning: Owning, agenda: Agenda, marks: Marks) -> None:
+    def __init__(
+        self, core: Core, owning: Owning, agenda: Agenda, marks: Marks, tails: Tails
+    ) -> None:
+        self._tails = tails
         self._core = core
         self._owning = owning
         self._agenda = agenda
@@ -92,6 +98,7 @@ class Intake:
             found = _distinct(links, {})
             rooms = await self._bounds.rooms({link.job for link in found})
             await self._offer(found, rooms, total)
+            await self._tails.give(total.long)
         return Receipt(new=total.new, known=len(links) - total.new, overflow=total.over)
 
     async def _offer(
@@ -162,6 +169,8 @@ class Intake:
     def _count(self, part: _Part, taken: Taken, total: _Sum) -> None:
         total.new += taken.new
         total.over += taken.over
+        if taken.long:
+            total.long.add(part.tag)
         self._agenda.improve(part.tag, taken.hint)
         if taken.queued:
             for job in {link.job for link in part.links}:
@@ -197,6 +206,7 @@ class Intake:
             await self._offer(links, rooms, total)
             await self._end(batch, total)
             await self._follow(batch)
+        await self._tails.give(total.long)
         offered = sum(len(ack.links) for ack in batch.accepted)
         return Receipt(
             len(batch.accepted),

@@ -100,10 +100,13 @@ class Nodes:
         """Why calls wait, in words; "" while the store answers."""
         return self._trouble.words
 
-    async def open(self) -> None:
-        """Find all servers and check them; raises ``ConfigError`` or ``StoreUnavailable``."""
+    async def open(self, *, to_read: bool = False) -> None:
+        """Find all servers and check them; raises ``ConfigError`` or ``StoreUnavailable``.
+
+        Who comes ``to_read`` is not warned of what may happen to those who write.
+        """
         try:
-            await check_store(self.address, self._routes)
+            await check_store(self.address, self._routes, warns=not to_read)
         except BaseException:
             await self.close()
             raise
@@ -113,13 +116,14 @@ class Nodes:
         self._closed = True
         await self._routes.close()
 
-    async def load(self, library: str) -> None:
+    async def load(self, library: str, *, when_missing: bool = False) -> None:
         """Load a library of functions into every server, now and whenever one has lost it.
 
-        One of the same name is replaced.
+        One of the same name is replaced; not so ``when_missing``, where only a server that says it
+        has none is given it.
         """
         self._library = pack(["FUNCTION", "LOAD", "REPLACE", library])
-        for line in self._routes.masters():
+        for line in () if when_missing else self._routes.masters():
             await self._load_into(line, asyncio.get_running_loop().time())
 
     async def call(self, key: str, name: str, *args: Word) -> Any:

@@ -22,6 +22,7 @@ from skitter.frontier.redis.marks import Marks, scan_hashes
 from skitter.frontier.redis.nodes import Call, Nodes
 from skitter.frontier.redis.notes import unpack_note
 from skitter.frontier.redis.records import unpack_record
+from skitter.frontier.redis.tails import Tails
 from skitter.types import Fingerprint, HostKey, JobNumber
 from skitter.url.partition import TAGS
 
@@ -41,6 +42,7 @@ _STATES = {
     b"x": UrlState.DEAD,
     b"o": UrlState.DROPPED,
 }
+_QUEUED = b"q"
 _HOSTS, _LOOK, _SEEN = function("hosts"), function("look"), function("seen")
 _TAGS_TOGETHER = 32
 _MOST_WALKS = 8
@@ -53,7 +55,10 @@ _decode_job = msgspec.json.Decoder(JobEntry).decode
 class Reading:
     """Implements ``FrontierReader`` on the keys of one namespace."""
 
-    def __init__(self, nodes: Nodes, keys: Keys, now: Callable[[], int]) -> None:
+    def __init__(
+        self, nodes: Nodes, keys: Keys, now: Callable[[], int], tails: Tails | None = None
+    ) -> None:
+        self._tails = tails
         self._nodes = nodes
         self._keys = keys
         self._now = now
@@ -120,6 +125,9 @@ class Reading:
         state, note, stored, rank, due, presumed = await self._nodes.call(
             anchor, _LOOK, self._now(), job, signed(fp), _raw(fp), host, LOOK_LIMIT
         )
+        if state == _QUEUED and not stored and self._tails is not None:
+            for found in await self._tails.find(job, host, fp):
+                stored, rank = found.record, found.rank
         record = unpack_record(stored) if stored else None
         return Sighting(
             state=_STATES[state],

@@ -124,6 +124,11 @@ def unpack_record(stored: bytes) -> Record:
     )
 
 
+def fp_of(stored: bytes) -> Fingerprint:
+    """Return the fingerprint of a stored record."""
+    return Fingerprint(_unpack_head(stored)[8])
+
+
 class Given(NamedTuple):
     """What a claim answers of one lease beside its record."""
 

@@ -29,6 +29,8 @@ def seen_fields(options: SeenOptions) -> dict[str, str]:
             groups = min(-(-share // GROUP_SIZE), MOST_GROUPS)
             return {"seen": "compact", "seen_buckets": str(groups)}
         case "bloom":
+            # A tag that gets a little more than its share must not need a second filter for it.
+            share = -(-share * 5 // 4)
             shape = shape_for(msgspec.structs.replace(options, expected=share))
             if shape.counters > MOST_COUNTERS:
                 raise ConfigError(

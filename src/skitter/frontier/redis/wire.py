@@ -38,10 +38,10 @@ _two_times = struct.Struct(">QQ").pack
 _fence_fp = struct.Struct(">IQ").pack
 _ending = struct.Struct(">BBQI").pack
 _amount = struct.Struct(">q").pack
-_taken = struct.Struct(">IIIQQ")
+_taken = struct.Struct(">IIIQQ?")
 _hint = struct.Struct(">QQ")
 _unparked = struct.Struct(">QQI")
-_claimed = struct.Struct(">QQH")
+_claimed = struct.Struct(">QQ?H")
 _given = struct.Struct(">IIHIH")
 _size = struct.Struct(">I").unpack_from
 
@@ -77,12 +77,16 @@ class Taken(NamedTuple):
     over: int
     queued: int
     hint: Hint
+    long: bool
+    """Whether a list has a part that belongs into the cold store."""
 
 
 class Claimed(NamedTuple):
     """What a claim in one tag brought."""
 
     hint: Hint
+    cold: bool
+    """Whether lists wait for the cold store."""
     leases: list[Lease]
 
 
@@ -155,8 +159,8 @@ def pack_ack(ack: Ack, gates: Iterable[HostKey]) -> bytes:
 
 def read_taken(answer: bytes) -> Taken:
     """Read what became of links."""
-    new, over, queued, at_ms, front = _taken.unpack_from(answer)
-    return Taken(new, over, queued, Hint(at_ms, front))
+    new, over, queued, at_ms, front, long = _taken.unpack_from(answer)
+    return Taken(new, over, queued, Hint(at_ms, front), long)
 
 
 def read_acked(answer: bytes) -> tuple[Taken, bytes]:
@@ -177,9 +181,9 @@ def read_unparked(answer: bytes) -> tuple[Hint, int]:
 
 def read_claimed(answer: bytes, first_id: int, expires_at: float) -> Claimed:
     """Read the leases a claim brought; their ids count from the first."""
-    at_ms, front, n = _claimed.unpack_from(answer)
+    at_ms, front, cold, n = _claimed.unpack_from(answer)
     leases = list(_read_leases(answer, n, first_id, expires_at)) if n else []
-    return Claimed(Hint(at_ms, front), leases)
+    return Claimed(Hint(at_ms, front), cold, leases)
 
 
 def _read_leases(answer: bytes, n: int, first_id: int, expires_at: float) -> Iterator[Lease]:

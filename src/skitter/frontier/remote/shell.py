@@ -1,8 +1,12 @@
 """The HTTP server around ``RemoteServer``: a TCP address for a token, a local socket for nothing.
 
+On the network nothing of a request but its head is read before the token is known to be right, and
+whoever does not show it in time is hung up on (``door.py``).
+
 Everything about sessions and verbs is in the core, so that another HTTP server can stand here.
 """
 
+import asyncio
 import errno
 import json
 import socket
@@ -14,6 +18,7 @@ from aiohttp import web
 
 from skitter.errors import ConfigError
 from skitter.frontier.remote.address import ShortPath
+from skitter.frontier.remote.door import MOST_STRANGERS, STRANGER_S, Door
 from skitter.frontier.remote.server import RemoteServer
 from skitter.frontier.remote.wire import MAX_BODY_BYTES, PATH, SESSION_HEADER
 
@@ -35,6 +40,8 @@ class RemoteShell:
         *,
         tcp: tuple[str, int] | None = None,
         socket_path: Path | None = None,
+        stranger_s: float = STRANGER_S,
+        most_strangers: int = MOST_STRANGERS,
     ) -> None:
         if tcp is None and socket_path is None:
             raise ConfigError("a master needs an address or a socket to be reached by")
@@ -45,7 +52,12 @@ class RemoteShell:
         self._core = core
         self._tcp = tcp
         self._path = socket_path
+        self._stranger_s = stranger_s
+        self._most_strangers = most_strangers
+        self._door: Door | None = None
+        self._listening: asyncio.Server | None = None
         self._runners: list[web.AppRunner] = []
+        self._has_socket = False
         self.port = 0
         """The TCP port that is listened on; 0 when there is none."""
 
@@ -56,9 +68,12 @@ class RemoteShell:
             if self._tcp is not None:
                 listening = _listen_tcp(*self._tcp)
                 self.port = listening.getsockname()[1]
-                await self._serve(listening, self._answer_guarded)
+                await self._serve_strangers(listening)
             if self._path is not None:
-                await self._serve(_listen_unix(self._path), self._answer)
+                listening = _listen_unix(self._path)
+                self._has_socket = True
+                runner = await self._runner(self._answer)
+                await web.SockSite(runner, listening, backlog=BACKLOG).start()
         except BaseException:
             await self.close()
             raise
@@ -66,30 +81,75 @@ class RemoteShell:
     async def close(self) -> None:
         """Let running calls end, then hang up; idempotent."""
         await self._core.close()
+        if self._listening is not None:
+            self._listening.close()
+            self._listening = None
         runners, self._runners = self._runners, []
         for runner in runners:
             await runner.cleanup()
-        if self._path is not None and runners:
+        if self._path is not None and self._has_socket:
+            self._has_socket = False
             with suppress(OSError):
                 self._path.unlink()
 
-    async def _serve(self, listening: socket.socket, answer: Handler) -> None:
+    @property
+    def strangers(self) -> int:
+        """How many connections have not shown the token."""
+        return self._door.strangers if self._door is not None else 0
+
+    async def _runner(
+        self,
+        answer: Handler,
+        expect: Callable[[web.Request], Awaitable[web.Response | None]] | None = None,
+    ) -> web.AppRunner:
         app = web.Application(client_max_size=MAX_BODY_BYTES)
-        app.router.add_post(PATH + "{verb}", answer)
+        app.router.add_post(PATH + "{verb}", answer, expect_handler=expect)
         runner = web.AppRunner(
-            app, access_log=None, shutdown_timeout=CLOSE_S, keepalive_timeout=IDLE_S
+            app,
+            access_log=None,
+            shutdown_timeout=CLOSE_S,
+            keepalive_timeout=IDLE_S,
+            lingering_time=CLOSE_S,
         )
         self._runners.append(runner)
         await runner.setup()
-        await web.SockSite(runner, listening, backlog=BACKLOG).start()
+        return runner
+
+    async def _serve_strangers(self, listening: socket.socket) -> None:
+        """Serve an address that anybody may connect to."""
+        try:
+            runner = await self._runner(self._answer_guarded, self._expect)
+            server = runner.server
+            assert server is not None
+            self._door = Door(server, patience_s=self._stranger_s, most=self._most_strangers)
+            loop = asyncio.get_running_loop()
+            self._listening = await loop.create_server(self._door, sock=listening, backlog=BACKLOG)
+        except BaseException:
+            listening.close()
+            raise
 
     async def _answer_guarded(self, request: web.Request) -> web.Response:
+        if not self._is_admitted(request):
+            return _unauthorised()
+        assert self._door is not None
+        transport = request.transport
+        self._door.admit(transport)
+        try:
+            return await self._answer(request)
+        finally:
+            self._door.part(transport)
+
+    async def _expect(self, request: web.Request) -> web.Response | None:
+        """Ask for a body that a client has announced, unless the token is wrong."""
+        if not self._is_admitted(request):
+            return _unauthorised()
+        if request.transport is not None:
+            request.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+        return None
+
+    def _is_admitted(self, request: web.Request) -> bool:
         scheme, _, token = request.headers.get("Authorization", "").partition(" ")
-        if scheme.lower() != "bearer" or not self._core.admits(token.strip()):
-            refusal = _error(401, "unauthorized", "the token is missing or wrong", "Authorization")
-            refusal.headers["WWW-Authenticate"] = "Bearer"
-            return refusal
-        return await self._answer(request)
+        return scheme.lower() == "bearer" and self._core.admits(token.strip())
 
     async def _answer(self, request: web.Request) -> web.Response:
         try:
@@ -99,6 +159,13 @@ class RemoteShell:
         session = request.headers.get(SESSION_HEADER, "")
         answer = await self._core.handle(request.match_info["verb"], session, body)
         return web.Response(body=answer, content_type="application/msgpack")
+
+
+def _unauthorised() -> web.Response:
+    refusal = _error(401, "unauthorized", "the token is missing or wrong", "Authorization")
+    refusal.headers["WWW-Authenticate"] = "Bearer"
+    refusal.force_close()
+    return refusal
 
 
 def _error(status: int, code: str, message: str, field: str | None) -> web.Response:

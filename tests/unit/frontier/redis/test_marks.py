@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 from uuid import uuid4
 
 import pytest
-from stores import shared_cluster, shared_redis
+from stores import shared_redis, shared_store
 
 from skitter.frontier.redis.address import StoreAddress
 from skitter.frontier.redis.keys import Keys
@@ -12,13 +12,9 @@ from skitter.frontier.redis.marks import Marks, scan_hashes
 from skitter.frontier.redis.nodes import Nodes
 
 
-def url_of(kind: str) -> str:
-    return shared_cluster().url if kind == "cluster" else shared_redis().url
-
-
 @pytest.fixture(params=["redis", "cluster"])
 async def nodes(request: pytest.FixtureRequest) -> AsyncIterator[Nodes]:
-    nodes = Nodes(StoreAddress.parse(url_of(request.param)))
+    nodes = Nodes(StoreAddress.parse(shared_store(request.param).url))
     await nodes.open()
     yield nodes
     await nodes.close()

@@ -2,13 +2,11 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from hashlib import blake2b
 from typing import Any
-from uuid import uuid4
 
 import pytest
-from stores import shared_cluster, shared_redis
+from stores import own_store
 
 from skitter.frontier.model import (
     Ack,
@@ -82,8 +80,7 @@ class Rig:
 
 
 async def make_rig(url: str, seen: SeenOptions) -> Rig:
-    address = replace(StoreAddress.parse(url), namespace=f"reading-{uuid4().hex[:8]}")
-    nodes = Nodes(address)
+    nodes = Nodes(StoreAddress.parse(url))
     await nodes.open()
     rig = Rig(nodes, seen)
     await rig.open()
@@ -92,15 +89,14 @@ async def make_rig(url: str, seen: SeenOptions) -> Rig:
 
 @pytest.fixture(params=["redis", "cluster"])
 async def rig(request: pytest.FixtureRequest) -> AsyncIterator[Rig]:
-    url = shared_cluster().url if request.param == "cluster" else shared_redis().url
-    rig = await make_rig(url, SeenOptions())
+    rig = await make_rig(own_store(request.param), SeenOptions())
     yield rig
     await rig.nodes.close()
 
 
 @pytest.fixture(params=list(KINDS))
 async def any_seen(request: pytest.FixtureRequest) -> AsyncIterator[Rig]:
-    rig = await make_rig(shared_redis().url, KINDS[request.param])
+    rig = await make_rig(own_store(), KINDS[request.param])
     yield rig
     await rig.nodes.close()
 
@@ -248,7 +244,7 @@ async def test_what_a_cancelled_job_had_waiting_is_dropped(any_seen: Rig) -> Non
 async def test_a_false_positive_is_told_from_a_url_that_waits() -> None:
     """A filter that is wrong half of the time says so when it is asked for one URL."""
     seen = SeenOptions("bloom", expected=40 * TAGS, rate=0.5, groups=1)
-    rig = await make_rig(shared_redis().url, seen)
+    rig = await make_rig(own_store(), seen)
     links = [rig.link(str(n)) for n in range(80)]
     await rig.store.offer(links[:40])
     taken = (await rig.store.offer(links[40:])).new

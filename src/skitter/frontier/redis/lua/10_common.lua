@@ -14,7 +14,8 @@ local LATER = 9007199254740991
 
 local begin, write_back, refuse, register, register_frugal, register_question
 local job_of, host_of, meet, jobs_of, set_jobs, touch, settle, withdraw, enlist
-local line_front, host_front, enqueue, forget_band, schedule, count, fp_text
+local rest_briefly
+local line_front, host_front, enqueue, forget_band, schedule, count, fp_text, note_length
 
 do
   function register(verb, callback)
@@ -40,6 +41,11 @@ do
     error({ err = word .. ' ' .. why })
   end
 
+  local function cold_sizes(text)
+    local head, chunk, warm = text:match('^(%d+):(%d+):(%d+)$')
+    return { head = tonumber(head), chunk = tonumber(chunk), warm = tonumber(warm) }
+  end
+
   -- Answers the state of a call. KEYS[1] is the anchor, ARGV[1] the time in ms or 0.
   function begin(keys, args)
     local anchor = keys[1]
@@ -48,7 +54,7 @@ do
       local time = redis.call('TIME')
       now = time[1] * 1000 + math.floor(time[2] / 1000)
     end
-    local kept = redis.call('HMGET', anchor, 'frozen', 'turn', 'seq')
+    local kept = redis.call('HMGET', anchor, 'frozen', 'turn', 'seq', 'cold')
     if kept[1] and kept[1] ~= '0' then refuse('FROZEN', 'this part of the store is being moved') end
     return {
       P = anchor:sub(1, -2),
@@ -69,6 +75,7 @@ do
       fresh = {},
       offered = {},
       due = LATER,
+      cold = kept[4] and cold_sizes(kept[4]) or nil,
     }
   end
 
@@ -252,9 +259,11 @@ do
 
   local function write_pushes(S)
     for list, push in pairs(S.pushes) do
+      local length
       for from = 1, #push, 4000 do
-        redis.call('RPUSH', list, unpack(push, from, math.min(#push, from + 3999)))
+        length = redis.call('RPUSH', list, unpack(push, from, math.min(#push, from + 3999)))
       end
+      if S.cold then note_length(S, list, length) end
       redis.call('ZADD', S.P .. 'b:' .. push.line, push.band, push.band)
       local front = S.fronts[push.line]
       if front ~= nil and (not front or push.band < front) then
@@ -320,6 +329,15 @@ do
     redis.call('ZADD', S.P .. 'r:' .. H.slot, H.n, H.name)
     H.place, H.at = 'r', H.n
     note_best(S.slots_r, H.slot, H.n)
+  end
+
+  -- Lets a host wait that could be asked, but whose URLs are on their way; the next change of it
+  -- wakes it before its time.
+  function rest_briefly(S, H, ms)
+    withdraw(S, H)
+    H.place, H.at = 'r', S.now + ms
+    redis.call('ZADD', S.P .. 'r:' .. H.slot, H.at, H.name)
+    note_best(S.slots_r, H.slot, H.at)
   end
 
   -- Puts a host where it belongs.

@@ -6,7 +6,8 @@
 --         I2c0 domain, I2c0 host, I4 bytes of what follows, n times (I4 rank, I8 not before,
 --         B digits of fp, I4 bytes of record, record, fp)
 -- Result  >I4 new, I4 beyond the bound, I4 queued, I8 when one of the caller's hosts that were
---         touched may be asked, I8 its front; or "NOJOB" and a job's number
+--         touched may be asked, I8 its front, B whether a list is too long now; or "NOJOB" and a
+--         job's number
 local take_links, take_hops, add_known, hint, nojob
 
 do
@@ -161,7 +162,7 @@ do
     add_known(S)
     if missing then return nojob(missing) end
     local at, front = hint(S)
-    return struct.pack('>I4I4I4I8I8', got.new, got.over, got.queued, at, front)
+    return struct.pack('>I4I4I4I8I8B', got.new, got.over, got.queued, at, front, S.long and 1 or 0)
   end
 
   register('offer', offer)

@@ -6,7 +6,8 @@
 --         lease ms; cap: a job whose stream has that many records is passed over; limits: "" or
 --         job:n with commas between, how many more URLs of a job may be leased (of one that is
 --         limited and not named: none); freed: many times (>Bc0 lease, I2c0 host, I8 delay + 1 or 0, I8 not before)
--- Result  "FENCED" with nothing changed, or >I8 ms of the next thing to do, I8 front, I2 n, n times
+-- Result  "FENCED" with nothing changed, or >I8 ms of the next thing to do, I8 front, B whether lists wait for the
+--         cold tier, I2 n, n times
 --         (I4 job, I4 rank, I2 slot, I4 fence, I2c0 host, I4c0 record); the id of lease i is
 --         session, call and i in two digits
 --
@@ -14,7 +15,7 @@
 do
   local MOST_ASIDE = 8
   local HOLD_RANKS, HOLD_MS = 200, 2000
-  local POLL_MS, STREAM_POLL_MS, TARGET_MS = 20, 100, 1000
+  local POLL_MS, STREAM_POLL_MS, TARGET_MS, COLD_MS = 20, 100, 1000, 200
   local MOST_WOKEN, MOST_PASSED = 128, 128
   local NAV_TURN = 4
 
@@ -165,9 +166,15 @@ do
     return 1, data
   end
 
-  -- Takes the first record of a line; nil when there is none after all.
+  -- Takes the first record of a line; nil when there is none after all, or, with true behind it,
+  -- when it is not here but in the cold tier.
   local function pop(S, H, job, class, band)
     local list = S.P .. 'q:' .. job .. ':' .. class .. ':' .. band .. ':' .. H.name
+    if S.cold then
+      local is_next = is_marker(redis.call('LINDEX', list, 0))
+      if is_next or is_marker(redis.call('LINDEX', list, S.cold.warm)) then want_back(S, list) end
+      if is_next then return nil, true end
+    end
     local record = redis.call('LPOP', list)
     if not record or redis.call('EXISTS', list) == 0 then
       forget_band(S, job .. ':' .. class .. ':' .. H.name, band)
@@ -186,13 +193,14 @@ do
     return expiry and tonumber(expiry) > S.now and fp or nil
   end
 
-  -- Leases the first URL of a host; "full" when its records have nowhere to go.
+  -- Leases the first URL of a host; "full" when its records have nowhere to go, "cold" when it has
+  -- to be brought first.
   local function take(S, H, ask, leases)
     local job, full = choose_job(S, H, ask.cap)
     if not job then return full and 'full' or nil end
     local class, band = choose_class(S, H, job)
-    local record = pop(S, H, job, class, band)
-    if not record then return nil end
+    local record, cold = pop(S, H, job, class, band)
+    if not record then return cold and 'cold' or nil end
     local plain, seq = plain_record(record)
     local rank = band % RANKS
     count(S, job, H.domain, 'q', -1)
@@ -235,11 +243,16 @@ do
           enlist(S, H)
         elseif holds_back(S, H) then
           aside[#aside + 1] = H
-        elseif take(S, H, ask, leases) == 'full' then
-          aside[#aside + 1] = H
-          full = true
         else
-          enlist(S, H)
+          local why = take(S, H, ask, leases)
+          if why == 'full' then
+            aside[#aside + 1] = H
+            full = true
+          elseif why == 'cold' then
+            rest_briefly(S, H, COLD_MS)
+          else
+            enlist(S, H)
+          end
         end
         if #leases == before then passed = passed + 1 end
       end
@@ -336,7 +349,8 @@ do
     elseif waits and #leases == 0 then
       at = S.now + (full and STREAM_POLL_MS or POLL_MS)
     end
-    return struct.pack('>I8I8I2', at, front, #leases) .. pack_leases(leases)
+    local cold = S.cold and redis.call('EXISTS', S.P .. 'KW', S.P .. 'KL') > 0 and 1 or 0
+    return struct.pack('>I8I8BI2', at, front, cold, #leases) .. pack_leases(leases)
   end
 
   local function free_only(keys, args)

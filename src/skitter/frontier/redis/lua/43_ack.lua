@@ -7,7 +7,7 @@
 --           i8 what is added), B n, n times I2c0 host of this tag whose gate the lease may hold
 --         - hops, as for take_hops
 --         - links, as for offer
--- Result  >I4 new, I4 beyond the bound, I4 queued, I8, I8 as for offer, then for each ack A
+-- Result  >I4 new, I4 beyond the bound, I4 queued, I8, I8, B as for offer, then for each ack A
 --         (accepted) or S (stale); or "NOJOB" and a job's number, with nothing changed
 do
   local DONE, RETRY, DEAD, DEFER = 0, 1, 2, 3
@@ -129,7 +129,8 @@ do
     end
     add_known(S)
     local at, front = hint(S)
-    local answer = struct.pack('>I4I4I4I8I8', got.new, got.over, got.queued, at, front)
+    local long = S.long and 1 or 0
+    local answer = struct.pack('>I4I4I4I8I8B', got.new, got.over, got.queued, at, front, long)
       .. table.concat(statuses)
     redis.call('HSET', S.P .. 'Q', 'a:' .. session, request .. ' ' .. answer)
     return answer

@@ -23,7 +23,7 @@
 -- skitter1_drop_lines: deletes the lines of an ended job.
 --
 -- ARGV    now, job, the most records, hosts
--- Result  how many of the hosts are done
+-- Result  {how many of the hosts are done, 1 when the next one waits for the cold tier}
 --
 -- skitter1_job_number: the number of a job's id, given when it is first asked for and never again.
 --
@@ -142,15 +142,16 @@ do
     write_back(S)
   end
 
-  -- Deletes one list, or the first part of it; answers how many records went.
+  -- Deletes one list, or the first part of it; answers how many records went, and whether the
+  -- next ones are in the cold tier.
   local function drop_list(S, job, list, keeps_rows, left)
     if not keeps_rows then
       redis.call('UNLINK', list)
-      return 1
+      return 1, false
     end
-    local records = redis.call('LPOP', list, left) or {}
+    local records, cold = pop_hot(S, list, left)
     for _, record in ipairs(records) do set_add(S.P, 'O', job, fp_text(record)) end
-    return #records
+    return #records, cold
   end
 
   local function drop_lines(keys, args)
@@ -159,22 +160,27 @@ do
     local job, left = args[2], tonumber(args[3])
     local J = job_of(S, job)
     local keeps_rows = J and J.seen == 'bloom'
-    local done = 0
+    local done, waits = 0, false
     for at = 4, #args do
       for class = 0, 1 do
         local bands = S.P .. 'b:' .. job .. ':' .. class .. ':' .. args[at]
         for _, band in ipairs(redis.call('ZRANGE', bands, 0, -1)) do
-          if left <= 0 then break end
+          if left <= 0 or waits then break end
           local list = S.P .. 'q:' .. job .. ':' .. class .. ':' .. band .. ':' .. args[at]
-          left = left - drop_list(S, job, list, keeps_rows, left)
-          if redis.call('EXISTS', list) == 0 then redis.call('ZREM', bands, band) end
+          local n
+          n, waits = drop_list(S, job, list, keeps_rows, left)
+          left = left - n
+          if redis.call('EXISTS', list) == 0 then
+            redis.call('ZREM', bands, band)
+            forget_cold(S, list)
+          end
         end
       end
-      if left <= 0 then break end
+      if left <= 0 or waits then break end
       done = done + 1
     end
     sets_end()
-    return done
+    return { done, waits and 1 or 0 }
   end
 
   -- Deletes some of the buckets of a job's sets. The field `dropped` says how far that has got.

@@ -2,7 +2,8 @@
 --
 -- KEYS[1] anchor
 -- ARGV    now, job, class, the most records, hosts
--- Result  {how many were forgotten, how many of the hosts are done}
+-- Result  {how many were forgotten, how many of the hosts are done, 1 when the next one waits for
+--         the cold tier}
 --
 -- skitter1_clear_due: forgets the scheduled URLs of one class.
 --
@@ -12,13 +13,14 @@
 -- skitter1_forget: makes one URL unknown.
 --
 -- ARGV    now, job, host, fp, fp as bytes, how many records of its queue were searched before
--- Result  1 when it is forgotten, 0 when it is unknown or leased, or -n: not among the first n
+-- Result  1 when it is forgotten, 0 when it is unknown or leased, 2 when it may be in the cold tier,
+--         or -n: not among the first n
 do
   local SEARCHED_AT_ONCE = 2000
 
   local function clear_list(S, H, job, class, band, left)
     local list = S.P .. 'q:' .. job .. ':' .. class .. ':' .. band .. ':' .. H.name
-    local records = redis.call('LPOP', list, left) or {}
+    local records, cold = pop_hot(S, list, left)
     for _, record in ipairs(records) do
       local fp = fp_text(record)
       seen_del(S.P, job, fp)
@@ -26,32 +28,34 @@ do
     end
     if redis.call('EXISTS', list) == 0 then
       forget_band(S, job .. ':' .. class .. ':' .. H.name, band)
+      forget_cold(S, list)
     end
     count(S, job, H.domain, 'q', -#records)
     touch(S, H)
-    return #records
+    return #records, cold
   end
 
   local function clear(keys, args)
     sets_begin()
     local S = begin(keys, args)
     local job, class, left = args[2], args[3], tonumber(args[4])
-    local removed, done = 0, 0
+    local removed, done, waits = 0, 0, false
     for at = 5, #args do
       local H = host_of(S, args[at])
       local bands = redis.call('ZRANGE', S.P .. 'b:' .. job .. ':' .. class .. ':' .. H.name, 0, -1)
       for _, band in ipairs(bands) do
-        if left <= 0 then break end
-        local n = clear_list(S, H, job, class, tonumber(band), left)
+        if left <= 0 or waits then break end
+        local n
+        n, waits = clear_list(S, H, job, class, tonumber(band), left)
         removed, left = removed + n, left - n
       end
-      if left <= 0 then break end
+      if left <= 0 or waits then break end
       done = done + 1
     end
     settle(S)
     write_back(S)
     sets_end()
-    return { removed, done }
+    return { removed, done, waits and 1 or 0 }
   end
 
   local function unschedule(S, job, fp, name, member)
@@ -94,15 +98,16 @@ do
     touch(S, H)
   end
 
-  -- Looks for a URL in its queue and takes it out. Answers 1, 0 when it is not there, or -n when
-  -- it was not among the first n.
+  -- Looks for a URL in its queue and takes it out. Answers 1, 0 when it is not there, 2 when the
+  -- rest of the queue is in the cold tier, or -n when it was not among the first n.
   local function find_queued(S, H, job, raw, skip)
-    local passed, left = 0, SEARCHED_AT_ONCE
+    local passed, left, missing = 0, SEARCHED_AT_ONCE, 0
     for class = 0, 1 do
       local bands = redis.call('ZRANGE', S.P .. 'b:' .. job .. ':' .. class .. ':' .. H.name, 0, -1)
       for _, band in ipairs(bands) do
         local list = S.P .. 'q:' .. job .. ':' .. class .. ':' .. band .. ':' .. H.name
         local size = redis.call('LLEN', list)
+        if S.cold and has_cold(S.P, list) then missing = 2 end
         local from = math.max(0, skip - passed)
         if from < size then
           local records = redis.call('LRANGE', list, from, from + left - 1)
@@ -118,7 +123,7 @@ do
         passed = passed + size
       end
     end
-    return 0
+    return missing
   end
 
   -- What a URL counts as, if it has ended: its letter.

@@ -27,11 +27,12 @@ do
 
   -- Answers band and record of a queued URL. Without one it tells whether all were looked at.
   local function find_queued(P, job, host, raw, limit)
-    local left = limit
+    local left, whole = limit, true
     for class = 1, 0, -1 do
       local line = job .. ':' .. class .. ':'
       for _, band in ipairs(redis.call('ZRANGE', P .. 'b:' .. line .. host, 0, -1)) do
         local queue, at = P .. 'q:' .. line .. band .. ':' .. host, 0
+        if has_cold(P, queue) then whole = false end
         repeat
           if left <= 0 then return nil, nil, false end
           local most = math.min(CHUNK, left)
@@ -43,7 +44,7 @@ do
         until #records < most
       end
     end
-    return nil, nil, true
+    return nil, nil, whole
   end
 
   -- Finds a known URL that has not ended. Answers state, record or '', rank, due time or '', and 1

@@ -1,0 +1,1 @@
+"""Where the tails of long queues are kept, outside of the frontier's memory."""
