@@ -161,8 +161,7 @@ def overload_plot(points: Sequence[Measured]) -> Plot:
                 1,
             ),
         ],
-        note_x=100,
-        note="as expected",
+        notes=[(100, "as expected")],
     )
 
 

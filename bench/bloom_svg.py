@@ -19,9 +19,10 @@ text { font-family: -apple-system, "Segoe UI", "Noto Sans", Helvetica, Arial, sa
 .axis { stroke: #59636e; stroke-width: 1.2; }
 .note { stroke: #59636e; stroke-width: 1.2; stroke-dasharray: 2 4; }
 .line { fill: none; stroke-width: 2.2; stroke-linejoin: round; }
+.dashes { fill: none; stroke-width: 1.6; stroke-dasharray: 6 5; opacity: 0.75; }
 .mark { stroke: #ffffff; stroke-width: 1.8; }
-.k0 { stroke: #0969da; } .k1 { stroke: #bc4c00; }
-.f0 { fill: #0969da; } .f1 { fill: #bc4c00; }
+.k0 { stroke: #0969da; } .k1 { stroke: #bc4c00; } .k2 { stroke: #1a7f37; }
+.f0 { fill: #0969da; } .f1 { fill: #bc4c00; } .f2 { fill: #1a7f37; }
 @media (prefers-color-scheme: dark) {
   .paper { fill: #0d1117; }
   .title, .words { fill: #e6edf3; }
@@ -29,8 +30,8 @@ text { font-family: -apple-system, "Segoe UI", "Noto Sans", Helvetica, Arial, sa
   .grid { stroke: #2a313c; }
   .axis, .note { stroke: #9198a1; }
   .mark { stroke: #0d1117; }
-  .k0 { stroke: #58a6ff; } .k1 { stroke: #f0883e; }
-  .f0 { fill: #58a6ff; } .f1 { fill: #f0883e; }
+  .k0 { stroke: #58a6ff; } .k1 { stroke: #f0883e; } .k2 { stroke: #3fb950; }
+  .f0 { fill: #58a6ff; } .f1 { fill: #f0883e; } .f2 { fill: #3fb950; }
 }
 """
 
@@ -42,8 +43,9 @@ class Series:
     """Points that belong together."""
 
     name: str
+    """In the legend; "" leaves it out there."""
     points: Sequence[Point]
-    kind: Literal["line", "marks"]
+    kind: Literal["line", "dashes", "marks"]
     colour: int = 0
     labels: Sequence[str] = ()
     """Words beside the points."""
@@ -75,9 +77,8 @@ class Plot:
     x: Axis
     y: Axis
     series: Sequence[Series]
-    note_x: float | None = None
-    """Where a dotted line stands, if anywhere."""
-    note: str = ""
+    notes: Sequence[tuple[float, str]] = ()
+    """Where dotted lines stand, and the words beside them."""
 
     def at(self, point: Point) -> Point:
         """Return where a point is drawn."""
@@ -94,7 +95,7 @@ class Plot:
             f'<rect class="paper" width="{WIDTH}" height="{HEIGHT}" rx="8"/>',
             _text("title", 24, 30, self.title),
             *self._grid(),
-            *self._note(),
+            *self._notes(),
             *(mark for series in self.series for mark in self._series(series)),
             *self._legend(),
             "</svg>",
@@ -119,20 +120,19 @@ class Plot:
         parts.append(_text("label", 28, middle, self.y.label, "middle", turned))
         return parts
 
-    def _note(self) -> list[str]:
-        if self.note_x is None:
-            return []
-        across, _ = self.at((self.note_x, self.y.low))
-        return [
-            _line("note", across, TOP, across, HEIGHT - BOTTOM),
-            _text("label", across - 8, TOP + 14, self.note, "end"),
-        ]
+    def _notes(self) -> list[str]:
+        parts = []
+        for value, words in self.notes:
+            across, _ = self.at((value, self.y.low))
+            parts.append(_line("note", across, TOP, across, HEIGHT - BOTTOM))
+            parts.append(_text("label", across - 8, TOP + 14, words, "end"))
+        return parts
 
     def _series(self, series: Series) -> list[str]:
         drawn = [self.at(point) for point in series.points]
-        if series.kind == "line":
+        if series.kind != "marks":
             path = " ".join(f"{x:.1f},{y:.1f}" for x, y in drawn)
-            return [f'<polyline class="line k{series.colour}" points="{path}"/>']
+            return [f'<polyline class="{series.kind} k{series.colour}" points="{path}"/>']
         parts = [_dot(x, y, series.colour) for x, y in drawn]
         for (x, y), words in zip(drawn, series.labels, strict=bool(series.labels)):
             parts.append(_text("words", x - 9, y - 9, words, "end"))
@@ -141,8 +141,10 @@ class Plot:
     def _legend(self) -> list[str]:
         parts, x = [], 24.0
         for series in self.series:
-            if series.kind == "line":
-                parts.append(_line(f"line k{series.colour}", x, 52, x + 22, 52))
+            if not series.name:
+                continue
+            if series.kind != "marks":
+                parts.append(_line(f"{series.kind} k{series.colour}", x, 52, x + 22, 52))
             else:
                 parts.append(_dot(x + 11, 52, series.colour))
             parts.append(_text("words", x + 30, 56, series.name))

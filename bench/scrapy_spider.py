@@ -5,7 +5,7 @@ addresses stands in front of Scrapy's own duplicate filter.
 """
 
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from typing import Any
 from urllib.parse import urldefrag
 
@@ -25,7 +25,7 @@ _OFF_SPIDER = (
     "urllength.UrlLengthMiddleware",
     "depth.DepthMiddleware",
 )
-SETTINGS: dict[str, Any] = {
+_SETTINGS: dict[str, Any] = {
     "CONCURRENT_REQUESTS": CONCURRENCY,
     "CONCURRENT_REQUESTS_PER_DOMAIN": CONCURRENCY,
     "DOWNLOAD_DELAY": 0,
@@ -43,16 +43,14 @@ SETTINGS: dict[str, Any] = {
 }
 
 
-class BenchSpider(Spider):  # type: ignore[misc]
-    """Follows every link and yields one record per page."""
+class Reader:
+    """Follows every link and yields one record per page; the same for every kind of spider."""
 
     name = "bench"
-    known: set[str]
 
-    async def start(self) -> AsyncIterator[Request]:
-        """Begin at the start page."""
+    def __init__(self, *args: Any, **settings: Any) -> None:
+        super().__init__(*args, **settings)
         self.known = {START}
-        yield Request(START)
 
     def parse(self, response: Any) -> Iterator[Any]:
         """Read one page."""
@@ -73,6 +71,20 @@ class BenchSpider(Spider):  # type: ignore[misc]
         }
 
 
-process = CrawlerProcess(SETTINGS)
-process.crawl(BenchSpider)
-process.start()
+class BenchSpider(Reader, Spider):  # type: ignore[misc]
+    """Keeps its queue to itself."""
+
+    async def start(self) -> AsyncIterator[Request]:
+        """Begin at the start page."""
+        yield Request(START)
+
+
+def crawl(spider: type[Reader], settings: Mapping[str, Any]) -> None:
+    """Run one spider to its end, tuned, with settings of its own."""
+    process = CrawlerProcess({**_SETTINGS, **settings})
+    process.crawl(spider)
+    process.start()
+
+
+if __name__ == "__main__":
+    crawl(BenchSpider, {})

@@ -12,7 +12,7 @@ from skitter.cluster import assignment, control, tenure
 from skitter.cluster import crew as crews
 from skitter.crawl import linked, rights, sitemap_visit, sitemaps
 from skitter.crawl.commit import MAX_WAITING_BYTES, scope_mark, traps_mark
-from skitter.crawl.engine import SETTLED
+from skitter.crawl.quota import SETTLED
 from skitter.crawl.traps import limits, memory, verdict
 from skitter.crawl.travel import MAX_HOP_WAIT_MS
 from skitter.crawl.works import EngineOptions

@@ -58,6 +58,9 @@ async def test_members_see_each_other_as_they_said_they_are(table: MemberTable) 
         node="north",
         pages=2**40,
         leases=3,
+        busy_ms=2**41,
+        busy_visits=7,
+        spare_ms=8,
         draining=True,
     )
     await table.beat(said)
@@ -65,6 +68,19 @@ async def test_members_see_each_other_as_they_said_they_are(table: MemberTable) 
     assert names(view) == ["ann", "zoë"]
     assert view.members[1].beat == said
     assert (view.plan_epoch, view.control, view.inherited_ms) == (0, "", None)
+
+
+async def test_while_somebody_has_control_all_members_are_told_to_that_one_alone(
+    table: MemberTable,
+) -> None:
+    await beat(table, "ann")
+    view = await beat(table, "bob")
+    assert (names(view), view.whole) == (["ann", "bob"], True)
+    await table.lead("ann", 3000)
+    view = await beat(table, "bob")
+    assert (names(view), view.whole, view.control) == (["bob"], False, "ann")
+    view = await beat(table, "ann")
+    assert (names(view), view.whole, view.control) == (["ann", "bob"], True, "ann")
 
 
 async def test_one_that_is_silent_for_four_seconds_is_dead(
@@ -171,6 +187,9 @@ async def test_a_plan_is_read_as_it_was_published(table: MemberTable) -> None:
     assert await table.publish(plan(1_750_000_000_000), epoch)
     assert await table.plan() == plan(1_750_000_000_000)
     assert (await beat(table, "bob")).plan_epoch == 1_750_000_000_000
+    weighed = Plan.of(1_750_000_000_001, OWNERS, ["ann", "bob"], {"ann": 360.5, "bob": 0.0})
+    assert await table.publish(weighed, epoch)
+    assert await table.plan() == weighed
 
 
 async def test_only_the_latest_control_puts_a_plan_in_force(

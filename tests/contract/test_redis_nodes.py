@@ -275,7 +275,7 @@ async def test_cancelling_works_at_once(server: RedisServer, how: str) -> None:
             for call in calls:
                 call.cancel()
             await asyncio.wait(calls)
-            assert time.monotonic() - began < 0.1
+            assert time.monotonic() - began < 0.5
             assert all(call.cancelled() for call in calls)
             assert nodes.trouble == ""
             line.heal()

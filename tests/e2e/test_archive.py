@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from crawling import SKITTER, Run, summary
+from crawling import Run, command, command_bytes, demo_run, summary
 from warcio.archiveiterator import ArchiveIterator
 
 from skitter.demo.child import DemoProcess
@@ -19,12 +19,6 @@ from skitter.demo.model import Target
 pytestmark = pytest.mark.e2e
 
 TOOLS = Path(sys.executable).parent
-
-
-def skitter(*words: str) -> bytes:
-    ended = subprocess.run([str(SKITTER), *words], capture_output=True, timeout=60, check=False)
-    assert ended.returncode == 0, ended.stderr
-    return ended.stdout
 
 
 def served(demo: DemoProcess, url: str) -> bytes:
@@ -48,8 +42,9 @@ def demo() -> Iterator[DemoProcess]:
 def crawl(demo: DemoProcess, tmp_path_factory: pytest.TempPathFactory) -> Run:
     """A finished crawl of the whole demo web, archived."""
     place = tmp_path_factory.mktemp("archived")
-    run = site_run(place, demo, "www", "--scope", "domain", "--delay", "0", "--per-host", "8")
-    summary(run.finish("--timeout", "4"))
+    flags = ["--warc", str(place / "arc"), "--delay", "0", "--per-host", "8", "--timeout", "4"]
+    run = demo_run(place, demo, *flags, tries=1)
+    summary(run.finish())
     return run
 
 
@@ -81,8 +76,8 @@ def site_run(place: Path, demo: DemoProcess, site: str, *flags: str) -> Run:
 def test_other_tools_find_no_fault_in_the_archive(crawl: Run, tool: str) -> None:
     files = sorted((crawl.directory / "arc").glob("*.warc.gz"))
     assert files
-    command = [str(TOOLS / tool), "check", *map(str, files)]
-    checked = subprocess.run(command, capture_output=True, text=True, check=False)
+    words = [str(TOOLS / tool), "check", *map(str, files)]
+    checked = subprocess.run(words, capture_output=True, text=True, check=False)
     assert checked.returncode == 0, checked.stdout + checked.stderr
 
 
@@ -103,8 +98,8 @@ def test_pages_with_the_same_body_become_revisits(crawl: Run) -> None:
     revisits = set(targets(crawl.directory / "arc", "revisit"))
     assert {twin["final_url"] for twin in twins} & revisits
     twin = next(twin for twin in twins if twin["final_url"] in revisits)
-    body = skitter("page", twin["url"], "--data", str(crawl.data), "--body")
-    assert body == skitter("page", twin["duplicate_of"], "--data", str(crawl.data), "--body")
+    body = command_bytes("page", twin["url"], "--data", str(crawl.data), "--body")
+    assert body == command_bytes("page", twin["duplicate_of"], "--data", str(crawl.data), "--body")
     assert len(body) == twin["bytes"]
 
 
@@ -113,19 +108,18 @@ def test_a_page_reads_back_as_it_was_served(crawl: Run, demo: DemoProcess) -> No
         r for r in crawl.records() if r["outcome"] == "ok" and r["bytes"] and not r["redirects"]
     ]
     for record in pages[:5]:
-        body = skitter("page", record["url"], "--data", str(crawl.data), "--body")
+        body = command_bytes("page", record["url"], "--data", str(crawl.data), "--body")
         assert body == served(demo, record["url"])
-    head = skitter("page", pages[0]["url"], "--data", str(crawl.data), "--headers")
+    head = command_bytes("page", pages[0]["url"], "--data", str(crawl.data), "--headers")
     assert head.startswith(b"HTTP/1.1 200")
     assert head.endswith(b"\r\n\r\n")
 
 
 def test_a_page_that_was_never_answered_says_so(crawl: Run) -> None:
     refused = next(r for r in crawl.records() if r["outcome"] == "refused")
-    command = [str(SKITTER), "page", refused["url"], "--data", str(crawl.data), "--body"]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-    assert ended.returncode == 2
-    assert "brought no response" in ended.stderr
+    ended = command("page", refused["url"], "--data", crawl.data, "--body")
+    assert ended.code == 2
+    assert "brought no response" in ended.err
 
 
 def test_bodies_can_be_read_while_the_crawl_runs(tmp_path: Path, demo: DemoProcess) -> None:
@@ -138,7 +132,7 @@ def test_bodies_can_be_read_while_the_crawl_runs(tmp_path: Path, demo: DemoProce
             assert time.monotonic() < deadline
             time.sleep(0.05)
         first = json.loads(run.out.read_bytes().splitlines()[0])
-        body = skitter("page", first["url"], "--data", str(run.data), "--body")
+        body = command_bytes("page", first["url"], "--data", str(run.data), "--body")
         assert process.poll() is None, "the crawl ended too early to show anything"
         assert len(body) == first["bytes"]
     finally:
@@ -148,7 +142,7 @@ def test_bodies_can_be_read_while_the_crawl_runs(tmp_path: Path, demo: DemoProce
 
 def test_the_records_can_be_got_from_the_archive_alone(crawl: Run, tmp_path: Path) -> None:
     out = tmp_path / "again.jsonl"
-    skitter("job", "export", "--warc", str(crawl.directory / "arc"), "--out", str(out))
+    command_bytes("job", "export", "--warc", str(crawl.directory / "arc"), "--out", str(out))
     again = {r["url"]: r for r in map(json.loads, out.read_bytes().splitlines())}
     held = [r for r in crawl.records() if r["warc_file"]]
     assert held

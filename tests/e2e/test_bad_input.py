@@ -6,13 +6,12 @@ import signal
 import socket
 import subprocess
 import sys
-import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from crawling import SKITTER, Run, summary
+from crawling import Ended, Run, command, summary, wait_until
 
 from skitter.demo.child import DemoProcess
 from skitter.demo.model import Target
@@ -26,30 +25,22 @@ pytestmark = pytest.mark.e2e
 URL = "http://site.test/"
 
 
-def skitter(
-    *words: str, cwd: Path, env: dict[str, str] | None = None, stdin: str = ""
-) -> subprocess.CompletedProcess[str]:
+def skitter(*words: str, cwd: Path, env: Mapping[str, str] | None = None) -> Ended:
     """Run one command line where nobody's own settings are in force."""
-    clean = {name: value for name, value in os.environ.items() if not name.startswith("SKITTER_")}
-    return subprocess.run(
-        [str(SKITTER), *words],
-        cwd=cwd,
-        env={**clean, "XDG_CONFIG_HOME": str(cwd / "no-config"), **(env or {})},
-        input=stdin,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(cwd)
+        for name in [name for name in os.environ if name.startswith("SKITTER_")]:
+            patch.delenv(name)
+        patch.setenv("XDG_CONFIG_HOME", str(cwd / "no-config"))
+        for name, value in (env or {}).items():
+            patch.setenv(name, value)
+        return command(*words)
 
 
-def assert_refused(
-    ended: subprocess.CompletedProcess[str], words: Sequence[str], code: int = 2
-) -> None:
+def assert_refused(ended: Ended, words: Sequence[str], code: int = 2) -> None:
     """Check that a command said one thing on standard error, with all ``words`` in it."""
-    assert ended.returncode == code, ended.stderr
-    assert ended.stdout == ""
-    [line] = ended.stderr.splitlines()
+    assert (ended.code, ended.out) == (code, ""), ended.err
+    [line] = ended.err.splitlines()
     assert line.startswith("skitter: ")
     missing = [word for word in words if word not in line]
     assert not missing, f"{line!r} does not say {missing}"
@@ -87,7 +78,7 @@ def test_a_flag_with_a_bad_value_is_named_and_nothing_is_made(
 def test_a_url_that_cannot_be_crawled_is_named(tmp_path: Path, url: str, words: list[str]) -> None:
     ended = skitter("crawl", url, cwd=tmp_path)
     assert_refused(ended, words)
-    assert "secret" not in ended.stderr
+    assert "secret" not in ended.err
     assert list(tmp_path.iterdir()) == []
 
 
@@ -220,9 +211,9 @@ class Begun:
     demo: DemoProcess
     pages: int = 0
 
-    def refused(self, *flags: str) -> subprocess.CompletedProcess[str]:
+    def refused(self, *flags: str) -> Ended:
         """Run the command with other flags; they come last and win."""
-        return self.run.finish(*flags)
+        return command(*self.run.command(*flags)[1:])
 
     def goes_on(self, more: int = 2) -> None:
         """Check that the proper command goes on from where it stopped, record by record."""
@@ -345,7 +336,7 @@ def test_starting_over_without_a_header_that_is_needed_deletes_nothing(
 def test_a_state_in_use_by_a_running_crawl_is_refused_and_the_crawl_goes_on(begun: Begun) -> None:
     running = begun.run.start("--delay", "1", "--per-host", "1")
     try:
-        _wait_for(begun.run.data / "skitter.sock", running)
+        wait_until(running, (begun.run.data / "skitter.sock").exists)
         assert_refused(begun.refused("--fresh"), ["--data", str(begun.run.data), "in use"])
     finally:
         running.send_signal(signal.SIGINT)
@@ -353,11 +344,3 @@ def test_a_state_in_use_by_a_running_crawl_is_refused_and_the_crawl_goes_on(begu
     assert running.returncode == 130, errors
     begun.pages = len(begun.run.records())
     begun.goes_on()
-
-
-def _wait_for(path: Path, process: subprocess.Popen[str]) -> None:
-    deadline = time.monotonic() + 30
-    while not path.exists():
-        assert process.poll() is None, "the crawl ended before it could be asked"
-        assert time.monotonic() < deadline
-        time.sleep(0.02)

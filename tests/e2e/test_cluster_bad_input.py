@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from clusters import ManyHosts, members, own_store
+from clusters import ManyHosts
 from crawling import SKITTER, Ended, command
-from stores import RedisServer, start_redis, wait_until
+from stores import RedisServer, members_in, own_store, start_redis, wait_until
 
 pytestmark = pytest.mark.e2e
 
@@ -183,7 +183,7 @@ def test_a_node_whose_clock_is_an_hour_off_works_all_the_same(hours: int, here: 
             [str(SKITTER), *words], env=env, stderr=subprocess.PIPE, text=True
         ) as node:
             try:
-                wait_until("the node", lambda: members(url) == 1)
+                wait_until("the node", lambda: members_in(url) == 1)
                 done = run.finish()
                 assert done.returncode == 0, done.stderr
             finally:

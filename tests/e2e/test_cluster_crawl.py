@@ -2,35 +2,29 @@
 
 import json
 import os
-import signal
 import subprocess
 import threading
-import time
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import pytest
 from archiving import check_with_tools, warcs_in
 from clusters import (
-    STORES,
     Background,
     ManyHosts,
     command_line,
+    each_once,
     essence,
     family,
     gone,
-    members,
     node,
-    own_store,
 )
 from crawling import Run, command, facts, lines_in, site_run, summary
 from outputs import read_jsonl, read_output
-from stores import start_redis
+from stores import KINDS, members_in, own_store, start_redis
 
 from skitter.demo.child import DemoProcess
 from skitter.demo.model import Target
@@ -66,21 +60,10 @@ def demo_sites(directory: Path, demo: DemoProcess, *flags: str) -> Run:
     return site_run(directory, demo, SITES, "--per-host", "8", *flags)
 
 
-def own_urls(records: list[dict[str, Any]]) -> Counter[str]:
-    return Counter(record["url"] for record in records if "//many.test" not in record["url"])
-
-
-def each_once(site: ManyHosts, run: Run) -> None:
-    """Check that a file has every page of the site exactly once."""
-    found = own_urls(run.records())
-    assert set(found.values()) == {1}
-    assert set(found) == site.urls
-
-
 # The same as alone
 
 
-@pytest.mark.parametrize("kind", list(STORES))
+@pytest.mark.parametrize("kind", KINDS)
 def test_a_crawl_on_a_store_equals_one_on_its_own(
     kind: str, demo: DemoProcess, alone: Run, tmp_path: Path
 ) -> None:
@@ -99,7 +82,7 @@ def test_a_crawl_on_a_store_equals_one_on_its_own(
     for path in others:
         assert read_output(path) == records, path.suffix
     assert (ended["queued"], ended["pages"]) == (0, len(records))
-    assert members(url) == 0, "it has left"
+    assert members_in(url) == 0, "it has left"
 
 
 def test_helpers_change_nothing_of_the_result_and_archive_what_they_fetch(
@@ -113,13 +96,13 @@ def test_helpers_change_nothing_of_the_result_and_archive_what_they_fetch(
             stack.enter_context(node(tmp_path / "node", run, "--store", url, "--workers", "1"))
             for _ in range(2)
         ]
-        helpers[0].until("two members", lambda: members(url) == 2)
+        helpers[0].until("two members", lambda: members_in(url) == 2)
         summary(run.finish())
         for helper in helpers:
             assert helper.interrupted() == 130
             assert "left the cluster: interrupted" in helper.told
             assert "cannot be worked on" not in helper.told
-    each_once(many, run)
+    each_once(many, run.out)
     titles = {record["url"]: record["title"] for record in run.records()}
     assert titles[many.url("h1.many.test", "/h1.many.test/3")] == "h1.many.test 3"
 
@@ -154,7 +137,7 @@ def test_workers_of_the_same_machine_help_and_end_with_the_crawl(
         families = [family(crawl.pid) for crawl in crawls]
         assert [crawl.ended() for crawl in crawls] == [0, 0], [crawl.told for crawl in crawls]
     for run in runs:
-        each_once(many, run)
+        each_once(many, run.out)
     assert gone([pid for pids in families for pid in pids], 2)
 
 
@@ -168,123 +151,15 @@ def test_two_crawls_share_a_store_and_a_node(tmp_path: Path) -> None:
         helper = stack.enter_context(
             node(tmp_path / "node", runs[0], "--store", url, "--workers", "1")
         )
-        helper.until("a member", lambda: members(url) == 1)
+        helper.until("a member", lambda: members_in(url) == 1)
         crawls = [
             stack.enter_context(Background(run.directory, *run.command()[1:])) for run in runs
         ]
         assert [crawl.ended() for crawl in crawls] == [0, 0], [crawl.told for crawl in crawls]
         assert helper.interrupted() == 130
         for site, run in zip((first, second), runs, strict=True):
-            each_once(site, run)
+            each_once(site, run.out)
             assert json.loads(crawls[runs.index(run)].output)["queued"] == 0
-
-
-# Stopped, killed, begun again
-
-
-def test_ctrl_c_ends_soon_though_nodes_go_on_and_the_same_command_finishes(
-    tmp_path: Path,
-) -> None:
-    url = own_store()
-    with ManyHosts(12, 60) as site:
-        run = site.run(tmp_path, "--store", url, "--delay", "0.02")
-        with node(tmp_path / "node", run, "--store", url, "--workers", "1") as helper:
-            helper.until("a member", lambda: members(url) == 1)
-            with Background(tmp_path, *run.command()[1:]) as crawl:
-                crawl.until("records", lambda: lines_in(run.out) > 40)
-                began = time.monotonic()
-                assert crawl.interrupted() == 130
-                assert time.monotonic() - began < 12
-            partial = run.records()
-            assert 40 < len(partial) < len(site.urls)
-            ended = summary(run.finish())
-            helper.interrupted()
-        each_once(site, run)
-        assert run.records()[: len(partial)] == partial
-        assert ended["queued"] == 0
-        assert max(Counter(site.asked).values()) == 1
-
-
-def test_a_killed_crawl_goes_on_where_it_was_and_nodes_go_on_without_it(tmp_path: Path) -> None:
-    url = own_store()
-    with ManyHosts(12, 30) as site:
-        run = site.run(tmp_path, "--store", url, "--delay", "0.05")
-        with node(tmp_path / "node", run, "--store", url, "--workers", "1") as helper:
-            helper.until("a member", lambda: members(url) == 1)
-            with Background(tmp_path, *run.command()[1:]) as crawl:
-                crawl.until("records", lambda: lines_in(run.out) > 20)
-                crawl.kill()
-            before = len(site.asked)
-            helper.until("more requests", lambda: len(site.asked) > before + 10)
-            summary(run.finish())
-            helper.interrupted()
-        each_once(site, run)
-
-
-def test_fresh_starts_over_in_the_store(many: ManyHosts, tmp_path: Path) -> None:
-    url = own_store()
-    run = many.run(tmp_path, "--store", url)
-    before = len(many.asked)
-    summary(run.finish())
-    asked = len(many.asked) - before
-    again = summary(run.finish())
-    assert len(many.asked) == before + asked, "a finished crawl fetches nothing"
-    assert again["pages"] == len(run.records())
-    ended = summary(run.finish("--fresh"))
-    assert len(many.asked) == before + 2 * asked
-    assert ended["pages"] == len(run.records())
-    each_once(many, run)
-    exported = command("job", "export", "--store", url).out.splitlines()
-    assert len(exported) == len(run.records()), "the job of before is gone"
-
-
-def test_a_second_crawl_of_the_same_job_is_refused_and_harms_nothing(tmp_path: Path) -> None:
-    url = own_store()
-    with ManyHosts(6, 150) as site:
-        first = site.run(tmp_path / "first", "--store", url, "--delay", "0.3")
-        with Background(first.directory, *first.command()[1:]) as crawl, ExitStack() as stack:
-            crawl.until("records", lambda: lines_in(first.out) > 5)
-            same = stack.enter_context(Background(tmp_path / "same", *first.command()[1:]))
-            others = [
-                stack.enter_context(
-                    Background(tmp_path, *site.run(tmp_path / name, *flags).command()[1:])
-                )
-                for name, flags in {
-                    "other": ("--store", url, "--delay", "0.3"),
-                    "fresh": ("--store", url, "--delay", "0.3", "--fresh"),
-                }.items()
-            ]
-            assert same.ended() == 2
-            assert "in use by another Skitter process" in same.told
-            for other in others:
-                assert other.ended(20) == 2, other.told
-                assert "the records of this job are being written by" in other.told
-                assert "help it with: skitter node" in other.told
-                assert len([li for li in other.told.splitlines() if li.startswith("skitter:")]) == 1
-            count = lines_in(first.out)
-            crawl.until("more records", lambda: lines_in(first.out) > count + 5)
-            assert crawl.interrupted() == 130
-        assert max(Counter(site.asked).values()) == 1
-        found = own_urls(first.records())
-        assert set(found.values()) == {1}
-
-
-def test_other_settings_under_the_same_id_are_refused(many: ManyHosts, tmp_path: Path) -> None:
-    url = own_store()
-    run = many.run(tmp_path / "one", "--store", url, "--pages", "2")
-    summary(run.finish())
-    for more, said in (
-        (["--depth", "1"], "with other settings (depth is"),
-        (["--out", str(tmp_path / "more.csv")], "this crawl writes to"),
-        (["--warc", str(tmp_path / "warc")], "this crawl has begun with"),
-    ):
-        ended = command(*run.command(*more)[1:])
-        assert ended.code == 2, ended
-        assert said in ended.err, ended
-    embedded = many.run(tmp_path / "two", "--pages", "2")
-    summary(embedded.finish())
-    ended = command(*embedded.command("--store", url)[1:])
-    assert (ended.code, "holds a crawl without --store" in ended.err) == (2, True)
 
 
 # What a crawl may ask for
@@ -308,7 +183,7 @@ def test_what_is_asked_for_is_done_by_all_members_alike(
     }
     helped = runs["together"]
     with node(tmp_path / "node", helped, "--store", url, "--workers", "1") as helper:
-        helper.until("a member", lambda: members(url) == 1)
+        helper.until("a member", lambda: members_in(url) == 1)
         started = [run.start() for run in runs.values()]
         for process in started:
             assert process.wait(90) == 0, process.communicate()
@@ -373,7 +248,7 @@ def test_an_entry_that_leads_to_another_host_widens_the_scope_for_all_members(
         flags = [*reach, "--delay", "0.02", "--store", url]
         run = Run(tmp_path, [f"http://start.test:{port}/"], flags)
         with node(tmp_path / "node", run, "--store", url, "--workers", "2") as helper:
-            helper.until("members", lambda: members(url) == 2)
+            helper.until("members", lambda: members_in(url) == 2)
             summary(run.finish())
             helper.interrupted()
     found = [record["final_url"] for record in run.records() if record["outcome"] == "ok"]
@@ -392,7 +267,7 @@ def test_the_limit_of_pages_is_kept_by_all_members_together(
             helper = stack.enter_context(
                 node(tmp_path / "node", run, "--store", url, "--workers", str(helpers))
             )
-            helper.until("members", lambda: members(url) == helpers)
+            helper.until("members", lambda: members_in(url) == helpers)
         ended = summary(run.finish())
     assert len(run.records()) == ended["pages"] == 30
 
@@ -470,21 +345,3 @@ def test_no_list_of_processes_and_no_log_shows_a_password(tmp_path: Path) -> Non
     for path in tmp_path.rglob("*"):
         if path.is_file() and "redis" not in path.relative_to(tmp_path).parts[:1]:
             assert b"secret" not in path.read_bytes(), path
-
-
-def test_workers_do_not_outlive_a_crawl_that_is_killed(tmp_path: Path) -> None:
-    with ManyHosts(4, 60) as site, ExitStack() as stack:
-        runs = [
-            site.run(tmp_path / "own", "--workers", "2", "--delay", "0.2"),
-            site.run(
-                tmp_path / "shared", "--workers", "1", "--delay", "0.2", "--store", own_store()
-            ),
-        ]
-        pids: list[int] = []
-        for run in runs:
-            crawl = stack.enter_context(Background(run.directory, *run.command()[1:]))
-            crawl.until("records", lambda out=run.out: lines_in(out) > 5)  # type: ignore[misc]
-            pids += family(crawl.pid)[1:]
-            crawl.send(signal.SIGKILL)
-        assert len(pids) == 3
-        assert gone(pids, 12)

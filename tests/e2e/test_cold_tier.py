@@ -74,8 +74,16 @@ def test_a_cold_store_that_cannot_be_used_is_refused_in_one_line(
     for ended in (
         command("node", "--store", store, "--cold", bad, "--workers", workers),
         command(
-            "crawl", site.url(), "--allow-private", "--data", tmp_path / "d", "--quiet",
-            "--store", store, "--cold", bad,
+            "crawl",
+            site.url(),
+            "--allow-private",
+            "--data",
+            tmp_path / "d",
+            "--quiet",
+            "--store",
+            store,
+            "--cold",
+            bad,
         ),  # fmt: skip
     ):
         assert ended.code == 2

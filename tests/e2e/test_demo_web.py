@@ -31,7 +31,8 @@ def test_running_a_finished_crawl_again_fetches_nothing_and_keeps_the_file(
     tmp_path: Path,
 ) -> None:
     with DemoProcess(log=tmp_path / "hits", pages=60) as demo:
-        run = demo_run(tmp_path, demo, "--delay", "0", "--per-host", "8", "--timeout", "3")
+        flags = ["--delay", "0", "--per-host", "8", "--timeout", "3"]
+        run = demo_run(tmp_path, demo, *flags, tries=1)
         first = summary(run.finish())
         kept, asked = run.out.read_bytes(), len(demo.hits())
         second = summary(run.finish())
@@ -46,7 +47,8 @@ def test_depth_first_and_breadth_first_bring_the_same_pages(tmp_path: Path) -> N
         for order in ("bfs", "dfs"):
             place = tmp_path / order
             place.mkdir()
-            run = demo_run(place, demo, "--order", order, "--delay", "0", "--timeout", "3")
+            flags = ["--order", order, "--delay", "0", "--timeout", "3"]
+            run = demo_run(place, demo, *flags, tries=2)
             summary(run.finish())
             found.append({r["final_url"] for r in run.records() if r["outcome"] == "ok"})
     assert found[0] == found[1]
@@ -54,7 +56,7 @@ def test_depth_first_and_breadth_first_bring_the_same_pages(tmp_path: Path) -> N
 
 def test_ctrl_c_drains_keeps_state_and_the_same_command_goes_on(tmp_path: Path) -> None:
     with DemoProcess(log=tmp_path / "hits", pages=300) as demo:
-        run = demo_run(tmp_path, demo, "--delay", "0.05", "--timeout", "3")
+        run = demo_run(tmp_path, demo, "--delay", "0.05", "--timeout", "3", tries=2)
         process = run.start()
         try:
             process.wait(timeout=3)
@@ -65,7 +67,7 @@ def test_ctrl_c_drains_keeps_state_and_the_same_command_goes_on(tmp_path: Path) 
         partial = run.records()
         assert partial
         ended = summary(run.finish("--delay", "0", "--per-host", "8"))
-        truth = ground_truth(demo.web, Plan(tries=4))
+        truth = ground_truth(demo.web, Plan(tries=2))
         assert [p for p in problems(truth, run.records(), demo.hits()) if "times" not in p] == []
     assert ended["queued"] == 0
     assert run.records()[: len(partial)] == partial

@@ -1,19 +1,14 @@
 """``skitter page``: everything known of one page, while a crawl runs and after it."""
 
-import io
 import json
 import signal
 import subprocess
-import time
 from collections.abc import Iterator
-from contextlib import redirect_stdout
 from pathlib import Path
-from typing import Any
 
 import pytest
-from crawling import SKITTER, Run, summary
+from crawling import SKITTER, Run, facts, lines_in, summary, wait_until
 
-from skitter.cli.main import run as run_command
 from skitter.demo.child import DemoProcess
 from skitter.demo.model import Target
 
@@ -38,16 +33,6 @@ def ask(data: Path, url: str, *flags: str) -> str:
     ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert (ended.returncode, ended.stderr) == (0, "")
     return ended.stdout
-
-
-def facts(data: Path, url: str) -> dict[str, Any]:
-    """Ask as the command does, without the time it takes to start one."""
-    printed = io.StringIO()
-    with redirect_stdout(printed):
-        assert run_command(["page", url, "--data", str(data), "--json"]) == 0
-    [line] = printed.getvalue().splitlines()
-    found: dict[str, Any] = json.loads(line)
-    return found
 
 
 def lab_run(place: Path, demo: DemoProcess, *, delay: float, per_host: int) -> Run:
@@ -160,7 +145,7 @@ def running(demo: DemoProcess, tmp_path_factory: pytest.TempPathFactory) -> Iter
     run = lab_run(tmp_path_factory.mktemp("running"), demo, delay=0.3, per_host=1)
     process = run.start()
     try:
-        _wait_for_a_record(run, process)
+        wait_until(process, lambda: lines_in(run.out) > 0)
         yield run.data
     finally:
         process.send_signal(signal.SIGINT)
@@ -205,17 +190,9 @@ def test_a_crawl_that_was_killed_can_be_asked_about_and_goes_on(
 ) -> None:
     run = lab_run(tmp_path, demo, delay=0.1, per_host=1)
     process = run.start()
-    _wait_for_a_record(run, process)
+    wait_until(process, lambda: lines_in(run.out) > 0)
     process.kill()
     process.communicate()
     assert facts(run.data, lab(demo, "/"))["state"] in ("done", "queued")
     pages = len(run.records()) + 2
     assert summary(run.finish("--pages", str(pages)))["pages"] == pages
-
-
-def _wait_for_a_record(run: Run, process: subprocess.Popen[str]) -> None:
-    deadline = time.monotonic() + 30
-    while not run.out.exists() or b"\n" not in run.out.read_bytes():
-        assert process.poll() is None, "the crawl ended too soon"
-        assert time.monotonic() < deadline
-        time.sleep(0.02)

@@ -5,14 +5,21 @@ import signal
 import socket
 import stat
 import time
-from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
-from clusters import Background, ManyHosts, command_line, environment, family, gone
+from clusters import (
+    Background,
+    ManyHosts,
+    command_line,
+    each_once,
+    environment,
+    family,
+    gone,
+)
 from crawling import command, lines_in
 
 from skitter.frontier.remote import client
@@ -98,12 +105,6 @@ class Master:
         return self.data / "out" / f"{job}.jsonl"
 
 
-def each_once(site: ManyHosts, path: Path) -> None:
-    found = Counter(json.loads(line)["url"] for line in path.read_bytes().splitlines())
-    assert set(found.values()) == {1}
-    assert set(found) == {*site.urls, site.entry}
-
-
 def refused(*words: str | Path) -> str:
     """Run a command that must be refused as bad input; return the one line it says."""
     ended = command(*words)
@@ -134,7 +135,7 @@ def test_a_master_keeps_its_jobs_over_a_restart_and_takes_them_once(tmp_path: Pa
         up.send(signal.SIGKILL)
         assert gone([up.pid, *workers], 15), "workers end with their master"
         before = lines_in(master.out())
-        up.process.wait()
+        up.kill()
 
         token = master.token
         again = stack.enter_context(master.start())

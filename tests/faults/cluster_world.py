@@ -17,9 +17,10 @@ from typing import Any, NamedTuple
 
 import msgspec
 from crawling import SKITTER, Record
+from cut_proxy import CutProxy
 from killable import INTERRUPTED, Command
 from ledger_web import ROBOTS, Asked, LedgerWeb
-from stores import CutProxy, RedisCluster, RedisServer
+from stores import RedisCluster, RedisServer
 
 from skitter.frontier.model import Counts
 from skitter.frontier.redis.address import StoreAddress

@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -65,12 +65,19 @@ class Run:
         return [json.loads(line) for line in self.out.read_bytes().splitlines()]
 
 
-def demo_run(directory: Path, demo: DemoProcess, *flags: str) -> Run:
-    """Return a crawl of the whole demo web from its home page."""
-    hosts = directory / "hosts"
+def demo_run(directory: Path, demo: DemoProcess, *flags: str, tries: int | None = None) -> Run:
+    """Return a crawl of the whole demo web from its home page.
+
+    Some of its pages never come: the fourth try, which is the last one unless ``tries`` says
+    otherwise, is made a quarter of a minute after the first.
+    """
+    hosts, job = directory / "hosts", directory / "job.toml"
     hosts.write_text(demo.hosts)
+    entries = [demo.web.entry]
+    if tries is not None:
+        job.write_text(f"entries = {entries}\n[http]\ntries = {tries}\n")
     reach = ["--hosts", str(hosts), "--allow-private", "--scope", "domain"]
-    return Run(directory, [demo.web.entry], [*reach, *flags])
+    return Run(directory, entries if tries is None else ["--job", str(job)], [*reach, *flags])
 
 
 def summary(finished: subprocess.CompletedProcess[str]) -> dict[str, Any]:
@@ -99,15 +106,29 @@ class Ended(NamedTuple):
 
 def command(*words: str | Path) -> Ended:
     """Run a command line in this process, which saves the time to start another."""
-    out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for _ in range(2))
-    with redirect_stdout(out), redirect_stderr(err):
+    code, out, err = _run(words)
+    return Ended(code, out.decode(), err.decode())
+
+
+def command_bytes(*words: str | Path) -> bytes:
+    """Run a command line in this process to its good end; return what it writes."""
+    code, out, err = _run(words)
+    assert code == 0, err
+    return out
+
+
+def _run(words: Sequence[str | Path]) -> tuple[int, bytes, bytes]:
+    streams = [io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for _ in range(2)]
+    with redirect_stdout(streams[0]), redirect_stderr(streams[1]):
         code = run_command([str(word) for word in words])
-    texts = []
-    for stream in (out, err):
-        stream.seek(0)
-        texts.append(stream.read())
+    written = []
+    for stream in streams:
+        stream.flush()
+        stream.buffer.seek(0)
+        written.append(stream.buffer.read())
         stream.close()
-    return Ended(code, *texts)
+    out, err = written
+    return code, out, err
 
 
 def facts(data: Path, url: str) -> dict[str, Any]:

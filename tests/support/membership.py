@@ -122,15 +122,19 @@ class MemoryTable:
         for name, silence in silent.items():
             if silence >= FORGET_MS:
                 del self.entries[name]
+        control = self.control if self.until_ms > now else ""
+        whole = control in ("", beat.session)
+        told = sorted(self.entries) if whole else [beat.name]
         return View(
             members=tuple(
                 Member(self.entries[name].beat, silent[name])
-                for name in sorted(self.entries)
+                for name in told
                 if silent[name] < DEAD_MS
             ),
             plan_epoch=self.in_force.epoch,
-            control=self.control if self.until_ms > now else "",
+            control=control,
             inherited_ms=None if heir_of is None else now - heir_of,
+            whole=whole,
         )
 
     async def leave(self, name: str, session: str) -> None:

@@ -4,6 +4,7 @@ import asyncio
 import json
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -96,6 +97,38 @@ async def test_runs_of_a_few_pages_each_add_up_to_the_whole_crawl(
     assert_complete(server, options)
     robots = [hit for hit in server.log if hit.path == "/robots.txt"]
     assert len(robots) == 1, "the rules are kept between runs"
+
+
+async def test_only_a_job_that_was_finished_when_a_run_began_was_finished_before(
+    server: DemoServer, options: RunOptions
+) -> None:
+    """Whoever fetched the pages: here a worker process has them all."""
+    async with open_crawl(docs_job(server), replace(options, workers=1)) as opened:
+
+        async def watch() -> None:
+            async with asyncio.timeout(60):
+                while opened.stats.queued or not opened.stats.pages:
+                    await asyncio.sleep(0.02)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(opened.engine, "run", watch)
+            summary = await opened.run()
+    assert_complete(server, options)
+    assert (summary.stopped_by, summary.finished_before) == ("finished", False)
+    assert summary.pages == len(records(options))
+    again = await crawl(docs_job(server), options)
+    assert (again.pages, again.finished_before) == (summary.pages, True)
+    more = await crawl(docs_job(server), options, iter([server.web.url(Target("shop", "/"))]))
+    assert (more.pages > summary.pages, more.finished_before) == (True, False)
+
+
+async def test_a_start_that_failed_is_tried_again_and_was_not_finished_before(
+    server: DemoServer, options: RunOptions
+) -> None:
+    job = docs_job(server, entries=[server.web.url(Target("docs", "/nothing-here"))])
+    for pages in (1, 2):
+        summary = await crawl(job, options)
+        assert (summary.ok, summary.pages, summary.finished_before) == (0, pages, False)
 
 
 async def test_starting_over_forgets_state_and_results(

@@ -1,29 +1,24 @@
-"""Which member is to own which slot, as a pure function of who is there.
+"""Which slots change hands so that everyone's share follows its weight; a pure function.
 
-Every member has a place in every slot's order of preference, drawn by hashing, so that a member who
-comes or goes moves its own share and hardly anything else. A bound keeps the dice from giving one
-member much more than its share: a full member passes on the slots that lie farthest from it. That
-is a matching of slots and members; it has one best solution, whatever order it is looked for in.
+As few move as can: those of members that are gone, the share of one that is new, and what brings
+those back to their shares who are off by more than a hundredth. Slots only ever go from one who has
+too many to one who has too few, so nothing moves there and back.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from xxhash import xxh3_64_intdigest
 
-BOUND = 1.05
-"""How many times its fair share a member owns at most."""
+from skitter.cluster.packing import Passed, Table, hand_over, tidy
+from skitter.url.partition import TAGS
 
-_STEP = np.uint64(0x9E3779B97F4A7C15)
-_MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
-_MIX_2 = np.uint64(0x94D049BB133111EB)
-_MOST = 2.0**64
+TOLERANCE = 0.01
+"""How far from its share a member may be, as a part of it; one slot is always tolerated."""
 
-_Places = NDArray[np.int64]
-_Distances = NDArray[np.float64]
+_Shares = NDArray[np.float64]
 
 
 class Move(NamedTuple):
@@ -34,76 +29,93 @@ class Move(NamedTuple):
     target: str
 
 
-def share_out(
-    slots: int,
-    members: Sequence[str],
-    weights: Mapping[str, float] | None = None,
-    bound: float = BOUND,
-) -> list[str]:
-    """Return the owner of every slot; nothing for nobody.
+def moves(
+    old: Sequence[str], weights: Mapping[str, float], at_most: int | None = None
+) -> list[Move]:
+    """Return what has to move, by slot; ``old`` names the owner of every slot, or ``""``.
 
-    The order of ``members`` has no influence. A weight says how many times the share of a member
-    of weight 1 one gets; a member without one has weight 1, one of weight 0 gets nothing.
+    Everyone with a weight is to own slots in proportion to it, nobody else. ``at_most`` bounds what
+    moves between members that have slots already. The answer is the same for the same shares,
+    whatever the order of ``weights``.
     """
-    names = sorted(set(members))
-    if bound < 1:
-        raise ValueError(f"bound {bound}; wanted 1 or more")
-    if not names:
-        return []
-    sizes = np.array([1.0 if weights is None else weights.get(name, 1.0) for name in names])
-    if not np.isfinite(sizes).all() or (sizes < 0).any() or not sizes.any():
-        raise ValueError(f"weights {sizes.tolist()}; wanted numbers from 0, not all of them 0")
-    owner = _match(_distances(slots, names, sizes), _room(slots, sizes, bound))
-    return [names[place] for place in owner.tolist()]
+    board = _Board(old, weights)
+    counts = board.table[:-1].sum(axis=1)
+    pool = int(board.table[-1].sum())
+    give, take = _amounts(counts, board.shares, pool, len(old) if at_most is None else at_most)
+    return board.carry_out(hand_over(board.table, [*give, pool], take))
 
 
-def moves(old: Sequence[str], new: Sequence[str]) -> list[Move]:
-    """Return the slots that change hands from one sharing out to another; ``old`` may be empty."""
-    before = old or [""] * len(new)
-    after = new or [""] * len(before)
-    return [
-        Move(slot, source, target)
-        for slot, (source, target) in enumerate(zip(before, after, strict=True))
-        if source != target
-    ]
+def tidying(old: Sequence[str], weights: Mapping[str, float], at_most: int) -> list[Move]:
+    """Return what may move so that members own slots in fewer tags, and each as many as before."""
+    board = _Board(old, weights)
+    return board.carry_out(tidy(board.table[:-1], at_most))
 
 
-def _room(slots: int, sizes: NDArray[np.float64], bound: float) -> list[int]:
-    """Return how many slots each member may own; enough for all together."""
-    shares = (slots * sizes / sizes.sum()).tolist()
-    return [max(math.floor(share * bound), math.ceil(share)) for share in shares]
+class _Board:
+    """Slots by owner and tag; the last row has those of nobody who is there."""
+
+    def __init__(self, old: Sequence[str], weights: Mapping[str, float]) -> None:
+        names = sorted(weights)
+        sizes = np.array([weights[name] for name in names])
+        if not names or not np.isfinite(sizes).all() or not (sizes > 0).all():
+            raise ValueError(f"weights {sizes.tolist()}; wanted numbers above 0, and any")
+        self.shares: _Shares = len(old) * sizes / sizes.sum()
+        self._names = names
+        self._old = old
+        row = {name: number for number, name in enumerate(names)}
+        nobody = len(names)
+        self._rows: Table = np.array([row.get(name, nobody) for name in old], dtype=np.int64)
+        places = self._rows * TAGS + np.arange(len(old)) % TAGS
+        cells = np.bincount(places, minlength=(nobody + 1) * TAGS)
+        self.table: Table = cells.reshape(nobody + 1, TAGS).astype(np.int64)
+
+    def carry_out(self, passed: Iterable[Passed]) -> list[Move]:
+        """Choose slots for what is passed on; answer those that are another's then."""
+        before = self._rows.copy()
+        for source, target, tag, slots in passed:
+            siblings = self._rows[tag::TAGS]
+            siblings[np.flatnonzero(siblings == source)[-slots:]] = target
+        return [
+            Move(slot, self._old[slot], self._names[self._rows[slot]])
+            for slot in np.flatnonzero(self._rows != before).tolist()
+        ]
 
 
-def _distances(slots: int, names: Sequence[str], sizes: NDArray[np.float64]) -> _Distances:
-    """Return how far each slot (row) is from each member (column); infinite for no weight.
+def _amounts(
+    counts: Table, shares: _Shares, pool: int, at_most: int
+) -> tuple[list[int], list[int]]:
+    """Return how many slots each member gives and takes; those of nobody are given in any case."""
+    surplus = counts - _whole(shares, counts)
+    gap = counts - shares
+    outside = np.abs(gap) > np.maximum(1.0, TOLERANCE * shares)
+    new = counts == 0
+    has_to_give = int(surplus[outside & (surplus > 0)].sum())
+    has_to_take = -int(surplus[(outside | new) & (surplus < 0)].sum())
+    at_once = max(0, -int(surplus[new].sum()) - pool)
+    given = min(max(has_to_give, has_to_take - pool), at_once + at_most)
+    off = gap / shares
+    first_to_give = sorted(range(len(counts)), key=lambda row: (-off[row], row))
+    first_to_take = sorted(range(len(counts)), key=lambda row: (not new[row], off[row], row))
+    give = _dealt(np.maximum(surplus, 0).tolist(), first_to_give, given)
+    return give, _dealt(np.maximum(-surplus, 0).tolist(), first_to_take, given + pool)
 
-    The distance is an exponential variable with the member's weight for its rate: the chance to be
-    the nearest is then the member's share of all weights.
-    """
-    table = np.empty((slots, len(names)))
-    counted = np.arange(1, slots + 1, dtype=np.uint64) * _STEP
-    for place, name in enumerate(names):
-        # One hash per member, stirred per slot: to hash every pair takes a hundred times longer.
-        drawn = counted + np.uint64(xxh3_64_intdigest(name.encode()))
-        drawn = (drawn ^ (drawn >> np.uint64(30))) * _MIX_1
-        drawn = (drawn ^ (drawn >> np.uint64(27))) * _MIX_2
-        drawn ^= drawn >> np.uint64(31)
-        table[:, place] = -np.log1p(-np.minimum(drawn / _MOST, 1 - 2**-53))
-    with np.errstate(divide="ignore"):
-        table /= sizes
-    return table
+
+def _dealt(room: Sequence[int], order: Iterable[int], total: int) -> list[int]:
+    """Share a total out among those who have room, the first in order first."""
+    dealt = [0] * len(room)
+    for row in order:
+        dealt[row] = min(room[row], total)
+        total -= dealt[row]
+    return dealt
 
 
-def _match(distances: _Distances, room: Sequence[int]) -> _Places:
-    """Give every slot to the nearest member that keeps it; a full one keeps its nearest slots."""
-    owner: _Places = distances.argmin(axis=1)
-    full = np.flatnonzero(np.bincount(owner, minlength=len(room)) > np.array(room))
-    while full.size:
-        for place in full.tolist():
-            held = np.flatnonzero(owner == place)
-            order = np.argsort(distances[held, place], kind="stable")
-            refused = held[order[room[place] :]]
-            distances[refused, place] = np.inf
-            owner[refused] = distances[refused].argmin(axis=1)
-        full = np.flatnonzero(np.bincount(owner, minlength=len(room)) > np.array(room))
-    return owner
+def _whole(shares: _Shares, counts: Table) -> Table:
+    """Round shares so that their sum stays, and up where a slot need not move then."""
+    floors = np.floor(shares).astype(np.int64)
+    order = sorted(
+        range(len(shares)),
+        key=lambda row: (counts[row] <= floors[row], floors[row] - shares[row], row),
+    )
+    left = math.floor(shares.sum() + 0.5) - int(floors.sum())
+    floors[order[:left]] += 1
+    return floors

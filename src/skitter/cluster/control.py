@@ -9,6 +9,7 @@ import logging
 from collections.abc import Sequence
 
 from skitter.clock import Clock
+from skitter.cluster.balance import WINDOW_S, Balance, Sharing
 from skitter.frontier.members import MemberTable, Plan, View
 from skitter.url.partition import SLOTS
 
@@ -31,14 +32,22 @@ def settled(view: View, plan: Plan) -> bool:
 class Control:
     """The part that one member has in control."""
 
-    def __init__(self, table: MemberTable, session: str, clock: Clock) -> None:
+    def __init__(
+        self, table: MemberTable, session: str, clock: Clock, window_s: float = WINDOW_S
+    ) -> None:
         self._table = table
         self._session = session
         self._clock = clock
         self._looked = clock.boot()
         self._patient_until = 0.0
-        self.leads = False
+        self._window_s = window_s
+        self._balance: Balance | None = None
+        self._epoch = 0
+
+    @property
+    def leads(self) -> bool:
         """Whether this member had control when it last looked."""
+        return self._epoch > 0
 
     async def step(self, view: View, plan: Plan) -> Plan | None:
         """Keep control, or take it when nobody has it; answer a plan that was put in force.
@@ -50,31 +59,46 @@ class Control:
             self._patient_until = now + GRACE_S
         self._looked = now
         if view.control not in ("", self._session):
-            self.leads = False
+            self._epoch = 0
             return None
-        epoch = await self._table.lead(self._session, LEAD_TTL_MS)
-        self.leads = epoch > 0
-        names = _staying(view)
-        if not self.leads or not names or settled(view, plan):
-            return None
-        if now < self._patient_until and not set(plan.members) <= set(names):
+        sharing = await self._share(view, plan, now)
+        if sharing is None:
             return None
         # The time makes the number new also for a store that has lost its latest plan.
         number = max(plan.epoch + 1, self._clock.now_ms())
-        new = await asyncio.to_thread(_make_plan, number, names)
-        if not await self._table.publish(new, epoch):
-            self.leads = False
+        new = Plan.of(number, sharing.owners, sharing.weights.keys(), sharing.weights)
+        if not await self._table.publish(new, self._epoch):
+            self._epoch = 0
             return None
-        log.info("plan %d shares the slots out among %d members", new.epoch, len(names))
+        log.info("plan %d moves %d slots, for %d members", number, sharing.moved, len(new.members))
         return new
 
+    async def _share(self, view: View, plan: Plan, now: float) -> Sharing | None:
+        """Decide whether slots are to move."""
+        balance = await self._take(plan, now)
+        if balance is None:
+            return None
+        balance.observe([item.beat for item in view.members])
+        names = _staying(view)
+        if not names:
+            return None
+        if settled(view, plan):
+            due = balance.is_due(now)
+            return await asyncio.to_thread(balance.follow_speeds, plan, now) if due else None
+        if now < self._patient_until and not set(plan.members) <= set(names):
+            return None
+        return await asyncio.to_thread(balance.share_anew, plan, names, now)
 
-def _staying(view: View) -> tuple[str, ...]:
+    async def _take(self, plan: Plan, now: float) -> Balance | None:
+        """Take or keep control, with what is remembered unless another had it in between."""
+        before = self._epoch
+        self._epoch = await self._table.lead(self._session, LEAD_TTL_MS)
+        if not self.leads:
+            self._balance = None
+        elif self._balance is None or not before or self._epoch > before + 1:
+            self._balance = Balance(SLOTS, plan, now, self._window_s)
+        return self._balance
+
+
+def _staying(view: View) -> Sequence[str]:
     return tuple(sorted(item.beat.name for item in view.members if not item.beat.draining))
-
-
-def _make_plan(epoch: int, names: Sequence[str]) -> Plan:
-    # numpy takes a while to load, and only the one in control needs it.
-    from skitter.cluster.assignment import share_out  # noqa: PLC0415
-
-    return Plan.of(epoch, share_out(SLOTS, names), names)

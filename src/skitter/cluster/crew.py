@@ -46,6 +46,12 @@ class Standing(msgspec.Struct, omit_defaults=True):
     status_codes: dict[int, int] = {}
     errors: dict[str, int] = {}
     note: str = ""
+    queued: int = 0
+    left: int | None = None
+    """What the jobs of the store still have to fetch, if this worker has looked."""
+    hosts: int = 0
+    member: str = ""
+    """What this worker is called where members meet."""
 
     @staticmethod
     def of(stats: CrawlStats) -> "Standing":
@@ -57,7 +63,21 @@ class Standing(msgspec.Struct, omit_defaults=True):
             dict(stats.status_codes),
             dict(stats.errors),
             stats.note,
+            stats.queued,
+            stats.left,
+            stats.hosts,
+            stats.member,
         )
+
+    def show(self, stats: CrawlStats) -> None:
+        """Copy what a person watches, beside nothing else."""
+        stats.run_pages = stats.pages = self.pages
+        stats.run_bytes = stats.bytes = self.bytes
+        stats.in_flight = self.in_flight
+        stats.status_codes = Counter(self.status_codes)
+        stats.errors = Counter(self.errors)
+        stats.note = self.note
+        stats.queued, stats.left, stats.hosts = self.queued, self.left, self.hosts
 
 
 encode_standing = msgspec.json.Encoder().encode
@@ -88,10 +108,18 @@ def _follow(parent: int) -> None:
 class Worker:
     """One worker process, over all the times it is started."""
 
-    def __init__(self, name: str, command: Sequence[str], env: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        name: str,
+        command: Sequence[str],
+        env: Mapping[str, str],
+        log_to: Callable[[], int] | None = None,
+    ) -> None:
         self._name = name
         self._command = command
         self._env = env
+        self._log_to = log_to
+        """Opens what the process writes its words to; None for those of this process."""
         self._process: asyncio.subprocess.Process | None = None
         self._stop = asyncio.Event()
         self._before = Standing()
@@ -109,14 +137,14 @@ class Worker:
         clock = asyncio.get_running_loop().time
         while not self._stop.is_set():
             started = clock()
-            code = await self._live()
+            code = await self.live()
             if code == 0 or self._stop.is_set():
                 return
             if code == 2:
                 raise ConfigError(f"worker {self._name} refuses to work; it has said why above")
             if clock() - started > CALM_S:
                 wait_s = FIRST_WAIT_S
-            log.warning("worker %s ended (%s); again in %.1f s", self._name, _ending(code), wait_s)
+            log.warning("worker %s ended (%s); again in %.1f s", self._name, ending(code), wait_s)
             await self._pause(wait_s)
             wait_s = min(wait_s * 2, LONGEST_WAIT_S)
 
@@ -125,15 +153,13 @@ class Worker:
             async with asyncio.timeout(seconds):
                 await self._stop.wait()
 
-    async def _live(self) -> int:
-        self._process = process = await asyncio.create_subprocess_exec(
-            *self._command,
-            env=self._env,
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            start_new_session=True,
-            limit=MAX_LINE,
-        )
+    async def live(self, on_start: Callable[[int], None] = lambda pid: None) -> int:
+        """Start a process and return its exit code when it has ended; ``on_start`` is told its pid.
+
+        A negative code is the number of the signal that ended it.
+        """
+        self._process = process = await self._begin()
+        on_start(process.pid)
         if self._stop.is_set():
             process.terminate()
         assert process.stdout is not None
@@ -146,14 +172,31 @@ class Worker:
         self._process = None
         # What a process did stays; what it was doing has ended with it.
         self.now.in_flight, self.now.note = 0, ""
-        self._before = _sum((self._before, self.now))
+        self.now.queued, self.now.left, self.now.hosts = 0, None, 0
+        self._before = total_of((self._before, self.now))
         self.now = Standing()
         return code
+
+    async def _begin(self) -> asyncio.subprocess.Process:
+        words = None if self._log_to is None else self._log_to()
+        try:
+            return await asyncio.create_subprocess_exec(
+                *self._command,
+                env=self._env,
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=words,
+                start_new_session=True,
+                limit=MAX_LINE,
+            )
+        finally:
+            if words is not None:
+                os.close(words)
 
     @property
     def standing(self) -> Standing:
         """How this worker stands over all its processes."""
-        return _sum((self._before, self.now))
+        return total_of((self._before, self.now))
 
     async def stop(self, patience_s: float = STOP_S) -> None:
         """Let the worker finish its requests, then end it."""
@@ -200,13 +243,7 @@ class Crew:
 
     def add_to(self, stats: CrawlStats) -> None:
         """Show what the workers do, beside nothing else."""
-        total = _sum([worker.standing for worker in self.workers])
-        stats.run_pages = stats.pages = total.pages
-        stats.run_bytes = stats.bytes = total.bytes
-        stats.in_flight = total.in_flight
-        stats.status_codes = Counter(total.status_codes)
-        stats.errors = Counter(total.errors)
-        stats.note = total.note
+        total_of([worker.standing for worker in self.workers]).show(stats)
 
 
 def worker_command(*args: str) -> list[str]:
@@ -214,7 +251,8 @@ def worker_command(*args: str) -> list[str]:
     return [sys.executable, "-m", "skitter", *args]
 
 
-def _sum(standings: Sequence[Standing]) -> Standing:
+def total_of(standings: Sequence[Standing]) -> Standing:
+    """Return what workers do together."""
     codes: Counter[int] = Counter()
     errors: Counter[str] = Counter()
     for one in standings:
@@ -227,6 +265,10 @@ def _sum(standings: Sequence[Standing]) -> Standing:
         dict(codes),
         dict(errors),
         next((one.note for one in standings if one.note), ""),
+        # They all look at the same store.
+        max((one.queued for one in standings), default=0),
+        max((one.left for one in standings if one.left is not None), default=None),
+        max((one.hosts for one in standings), default=0),
     )
 
 
@@ -237,5 +279,6 @@ def _signal(process: asyncio.subprocess.Process, number: signal.Signals) -> None
         return
 
 
-def _ending(code: int) -> str:
+def ending(code: int) -> str:
+    """Return how a process ended, in words."""
     return f"exit code {code}" if code >= 0 else f"signal {signal.Signals(-code).name}"

@@ -12,7 +12,9 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from skitter.clock import Clock
+from skitter.cluster.balance import WINDOW_S
 from skitter.cluster.control import Control, settled
+from skitter.cluster.effort import Counted
 from skitter.cluster.holdings import Holdings
 from skitter.cluster.names import checked_name
 from skitter.errors import ConfigError, StoreUnavailable
@@ -22,6 +24,8 @@ from skitter.frontier.model import Grant
 from skitter.url.partition import SLOTS
 
 BEAT_S = 1.0
+LEAST_BEATS = 40
+"""In the time over which speed is measured."""
 HASTE_S = 0.5
 """Between beats while somebody is missing, or the plan is not for those who are there."""
 WORRY_MS = 1_500
@@ -60,8 +64,8 @@ class Standing:
 class Tenure:
     """The slots of one member. Without a table, one owner grants everything at once.
 
-    ``busy`` tells the slots of leases that are being worked on, ``counted`` the pages ended so far
-    and the leases at this moment; the latter only for others to see.
+    ``busy`` tells the slots of leases that are being worked on, ``counted`` what was counted of the
+    work.
     """
 
     def __init__(
@@ -79,7 +83,9 @@ class Tenure:
         self.drain_s = DRAIN_S
         self.on_lost: Callable[[Collection[int]], None] = lambda lost: None
         """Called with slots whose ownership lapsed or was taken, before it may begin anew."""
-        self.counted: Callable[[], tuple[int, int]] = lambda: (0, 0)
+        self.counted: Callable[[], Counted] = Counted
+        self.window_s = WINDOW_S
+        """The time over which control measures how fast members are; to be set before ``open``."""
         self._frontier = frontier
         self._table = table
         self._node = node
@@ -87,7 +93,7 @@ class Tenure:
         self._busy = busy
         self._session = secrets.token_hex(8)
         self._started_ms = clock.now_ms()
-        self._control = Control(table, self._session, clock) if table is not None else None
+        self._control: Control | None = None
         self._holdings = Holdings()
         self._view = View((), 0)
         self._plan = Plan(0)
@@ -117,10 +123,11 @@ class Tenure:
     @property
     def status(self) -> Standing:
         """How this member stands."""
-        whole = self._table is None
+        alone = self._table is None
+        others = self._view.members if self._view.whole else self._plan.members
         return Standing(
-            members=1 if whole else len(self._view.members),
-            slots=len(self._holdings) * (SLOTS if whole else 1),
+            members=1 if alone else len(others),
+            slots=len(self._holdings) * (SLOTS if alone else 1),
             waiting=self._holdings.missing,
             leads=self._control is not None and self._control.leads,
         )
@@ -133,6 +140,7 @@ class Tenure:
     async def open(self) -> None:
         """Join, and own what can be had at once; raises ``ConfigError`` for a name in use."""
         if self._table is not None:
+            self._control = Control(self._table, self._session, self._clock, self.window_s)
             view = await self._meet(self._table)
             if view.inherited_ms is not None:
                 wait_s = (self.ttl_ms - view.inherited_ms) / 1000 + BEAT_S
@@ -211,26 +219,32 @@ class Tenure:
     async def _follow(self, table: MemberTable) -> None:
         """Beat, and take in what the answers say."""
         while True:
-            missing = any(member.silent_ms > WORRY_MS for member in self._view.members)
-            calm = settled(self._view, self._plan) and not missing
-            await _pause(self._beat_now, BEAT_S if calm else HASTE_S)
+            beat_s = min(BEAT_S if self._is_calm() else HASTE_S, self.window_s / LEAST_BEATS)
+            await _pause(self._beat_now, beat_s)
             try:
                 await self._meet(table)
             except StoreUnavailable as error:
                 log.warning("no word of the other members: %s", error)
 
+    def _is_calm(self) -> bool:
+        """Tell whether everybody is where the plan has them, as far as can be seen from here."""
+        view = self._view
+        if not view.whole:
+            return self._leaving or self.name in self._plan.members
+        missing = any(member.silent_ms > WORRY_MS for member in view.members)
+        return settled(view, self._plan) and not missing
+
     async def _meet(self, table: MemberTable) -> View:
         assert self._control is not None
-        pages, leases = self.counted()
+        counted = self.counted()
         view = await table.beat(
             Beat(
                 name=self.name,
                 session=self._session,
                 started_ms=self._started_ms,
                 node=self._node,
-                pages=pages,
-                leases=leases,
                 draining=self._leaving,
+                **counted._asdict(),
             )
         )
         self._view = view

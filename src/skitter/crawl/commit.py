@@ -181,6 +181,7 @@ class Committer:
         held = [
             link for visit in lost for hop in visit.hops for link in reservations.release(hop.fp)
         ]
+        held += reservations.unreserved([link for visit in lost for link in visit.unheld])
         if held:
             await self._with.frontier.offer(held)
         self.on_lost(lost)

@@ -1,15 +1,27 @@
-"""The jobs that are at work in one process: a desk for each, opened when its first URL comes."""
+"""The jobs that are at work in one process: a desk for each, opened when its first URL comes.
 
+A desk has files and connections open. It is closed when no URL of its job has come for a while:
+the job has ended, or others have its hosts now. The next URL opens it again.
+"""
+
+import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Container
 from dataclasses import dataclass
 
 from skitter.crawl.commit import Committer
 from skitter.crawl.equipment import Equipment
+from skitter.crawl.trip import Visit
 from skitter.crawl.visit import Visitor
 from skitter.errors import ConfigError
 from skitter.frontier.model import Freed
 from skitter.types import JobNumber
+
+TEND_S = 2.0
+IDLE_S = 120.0
+"""How long a desk without work stays open."""
+MOST_IDLE = 32
+"""Desks without work that are open at most; those that had none for longest are closed first."""
 
 log = logging.getLogger(__name__)
 
@@ -52,6 +64,8 @@ class Desk:
     visitor: Visitor
     take_up_news: Callable[[], Awaitable[None]] = _no_news
     """Reads again what other members have told of the job."""
+    close: Callable[[], Awaitable[None]] | None = None
+    """Closes what the desk has open; None where it stays as long as the process."""
 
     async def queue_unheld(self) -> None:
         """Queue links held back for redirects that nobody here follows any more."""
@@ -64,6 +78,11 @@ class Desk:
         marks = self.equipment.finder.linked.take_mark(0.0, force=True)
         if marks:
             await self.equipment.frontier.ack([], marks=marks)
+
+    async def leave(self) -> None:
+        """Hand over what only this process knows of the job."""
+        await self.queue_unheld()
+        await self.keep_counts()
 
 
 MakeDesk = Callable[[JobNumber], Awaitable[Desk]]
@@ -83,6 +102,34 @@ class Desks:
         the slots of this process, so they would wait as long as it lives."""
         self._unusable: set[JobNumber] = set()
         self.open: dict[JobNumber, Desk] = {}
+        self._group: asyncio.TaskGroup | None = None
+        self._commits: dict[JobNumber, asyncio.Task[None]] = {}
+        self._on_commit: Callable[[list[Visit]], None] = lambda _: None
+        self._on_lost: Callable[[list[Visit]], None] = lambda _: None
+        self._idle_since: dict[JobNumber, float] = {}
+        self._tended = float("-inf")
+
+    def begin(
+        self,
+        group: asyncio.TaskGroup,
+        on_commit: Callable[[list[Visit]], None],
+        on_lost: Callable[[list[Visit]], None],
+    ) -> None:
+        """Let visits become safe from here on, at the desks that are open and those to come."""
+        self._group, self._on_commit, self._on_lost = group, on_commit, on_lost
+        for job, desk in self.open.items():
+            self._attend(job, desk)
+
+    def end(self) -> None:
+        """Stop that; what is not safe yet has to be flushed."""
+        self._group = None
+        for task in self._commits.values():
+            task.cancel()
+
+    def _attend(self, job: JobNumber, desk: Desk) -> None:
+        assert self._group is not None
+        desk.committer.on_commit, desk.committer.on_lost = self._on_commit, self._on_lost
+        self._commits[job] = self._group.create_task(desk.committer.run())
 
     async def of(self, job: JobNumber) -> Desk | None:
         """Return the desk of a job, opened if need be; None when this process cannot work on it."""
@@ -101,7 +148,39 @@ class Desks:
             self._unusable.add(job)
             return None
         self.open[job] = desk
+        if self._group is not None:
+            self._attend(job, desk)
         return desk
+
+    async def tend(self, busy: Callable[[], Container[JobNumber]]) -> None:
+        """Close desks that had nothing to do for a while; ``busy`` names the jobs with leases."""
+        now = asyncio.get_running_loop().time()
+        if now - self._tended < TEND_S:
+            return
+        self._tended = now
+        jobs = busy()
+        idle = [
+            job
+            for job, desk in self.open.items()
+            if desk.close is not None and job not in jobs and not desk.committer.unsafe
+        ]
+        self._idle_since = {job: self._idle_since.get(job, now) for job in idle}
+        longest = sorted(idle, key=self._idle_since.__getitem__)
+        for place, job in enumerate(longest):
+            if len(idle) - place > MOST_IDLE or now - self._idle_since[job] >= IDLE_S:
+                await self._close(job)
+
+    async def _close(self, job: JobNumber) -> None:
+        desk = self.open[job]
+        assert desk.close is not None
+        await desk.leave()
+        del self.open[job]
+        commits = self._commits.pop(job, None)
+        if commits is not None:
+            commits.cancel()
+            await asyncio.wait([commits])
+        await desk.committer.wind_up()
+        await desk.close()
 
     @property
     def delayed(self) -> bool:

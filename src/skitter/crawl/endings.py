@@ -58,7 +58,8 @@ class Endings:
     def later(self, trip: Trip, result: Result, at_ms: int | None, reason: str) -> Visit:
         """Leave the URL for another time; what was held back for its target goes on its way."""
         visit = Visit(lease=trip.lease, result=result, at_ms=at_ms, reason=reason, kept=trip.kept)
-        visit.links = [*trip.found, *self.release_hops(trip)]
+        visit.unheld = self.release_hops(trip)
+        visit.links = [*trip.found, *visit.unheld]
         return visit
 
     def put_off(self, trip: Trip, response: Response, verdict: Verdict) -> Visit:
@@ -87,6 +88,7 @@ class Endings:
             held = self.release_hops(trip)
             visit = self.end(trip, Outcome.FAILED, error.why, reason=reason)
             visit.links = [*trip.found, *held]
+            visit.unheld = held
             return visit
         at_ms = self._next_try_ms(trip) if error.retryable else None
         if at_ms is None:

@@ -9,19 +9,18 @@ from collections import deque
 from collections.abc import Collection, Sequence
 from contextlib import suppress
 
-from skitter.crawl.desk import Desk
+from skitter.cluster.effort import Counted, Effort
 from skitter.crawl.in_hand import InHand
 from skitter.crawl.load import loads, next_limit
+from skitter.crawl.quota import Quota
 from skitter.crawl.trip import Visit
 from skitter.crawl.works import EngineOptions, Patience, Works
 from skitter.errors import Fenced, LeaseLost
 from skitter.frontier.model import LEASE_MS, Ack, Claim, Lease, Result
 from skitter.observability.stats import CrawlStats
-from skitter.types import JobNumber, Role
+from skitter.types import JobNumber
 
 RENEW_S = LEASE_MS / 1000 / 3
-SETTLED = 16
-"""A best-first crawl has one page under way for this many it has seen, and at least two."""
 IDLE_S = 1.0
 """How long a claim that brought nothing waits at most before the next look."""
 UNUSABLE_MS = 5_000
@@ -44,6 +43,7 @@ class Engine:
         self._stats = stats
         self._options = options
         self._limit = options.concurrency
+        self._effort = Effort(works.clock)
         self._freed = works.freed
         works.freed.on_new = self.offered
         self._idle: deque[asyncio.Future[None]] = deque()
@@ -51,10 +51,7 @@ class Engine:
         self._active = 0
         self._empty_answers = 0
         self._version: int | None = None
-        self._ended_pages = stats.pages
-        self._ended_bytes = stats.bytes
-        self._others_pages = 0
-        self._others_leased = 0
+        self._quota = Quota(stats, options)
         self._stopping = asyncio.Event()
         self._patience = Patience(works.clock, options.drain_s)
         self.broken_off = False
@@ -97,15 +94,13 @@ class Engine:
         return self._hand.slots
 
     @property
-    def counted(self) -> tuple[int, int]:
-        """Pages ended in this run, and leases held, for others to see."""
-        return self._stats.run_pages, len(self._hand.live)
+    def counted(self) -> Counted:
+        """Pages ended in this run, leases held, and how fast it goes, for others to see."""
+        return self._effort.counted(self._stats.run_pages, len(self._hand.live))
 
     def others_have(self, pages: int, leased: int) -> None:
         """Take note of how far the job is over all members: pages ended, URLs leased."""
-        live = self._own_live()
-        self._others_pages = max(0, pages + leased - self._ended_pages - live)
-        self._others_leased = max(0, leased - live)
+        self._quota.others_have(pages, leased, self._own_live())
 
     def abort(self, slots: Collection[int]) -> None:
         """Give up everything in slots that passed to others: they bring those pages."""
@@ -114,22 +109,21 @@ class Engine:
 
     async def run(self) -> None:
         """Crawl until finished, stopped or out of patience; what was visited is then safe."""
-        self._mind_bytes()
+        self._mind_limits()
         try:
             async with asyncio.TaskGroup() as helpers:
-                self._helpers = helpers
-                self._background: list[asyncio.Task[None]] = [
+                background: list[asyncio.Task[None]] = [
                     helpers.create_task(work)
                     for work in (self._renew(), self._follow_load(), self._keep_time())
                 ]
-                for desk in self._desks.open.values():
-                    self._attend(desk)
+                self._desks.begin(helpers, self._committed, self._lost)
                 workers = (self._worker() for _ in range(self._options.concurrency))
-                self._background += map(helpers.create_task, workers)
+                background += map(helpers.create_task, workers)
                 await self._claim_loop()
                 await self._drain()
-                for task in self._background:
+                for task in background:
                     task.cancel()
+                self._desks.end()
         except* asyncio.CancelledError:
             pass
         finally:
@@ -142,18 +136,14 @@ class Engine:
             await self._desks.wind_up()
         await self._leave()
 
-    def _attend(self, desk: Desk) -> None:
-        """Let a desk's visits become safe while the run lasts."""
-        desk.committer.on_commit = self._committed
-        desk.committer.on_lost = self._lost
-        self._background.append(self._helpers.create_task(desk.committer.run()))
-
     async def _claim_loop(self) -> None:
         while not self._stopping.is_set():
             await self._give_back(self._hand.take_returned())
-            wanted = self._wanted()
+            await self._desks.tend(lambda: self._hand.jobs)
+            self._mind_limits()
             if self._stopping.is_set():
                 return
+            wanted = self._wanted()
             claim = await self._claim(wanted)
             if len(claim.leases) < wanted and await self._is_over(claim):
                 return
@@ -177,6 +167,7 @@ class Engine:
             self._version = claim.version
         self._hand.secure(claim.leases, asked_at)
         await self._begin(claim.leases)
+        self._effort.look(busy=self._active + len(self._hand.waiting) >= self._limit)
         return claim
 
     async def _begin(self, leases: Sequence[Lease]) -> None:
@@ -189,7 +180,6 @@ class Engine:
                     unusable.append(lease)
                     self._hand.end(lease)
                     continue
-                self._attend(desk)
             if not self._hand.begin(lease):
                 unusable.append(lease)
                 self._hand.end(lease)
@@ -205,16 +195,7 @@ class Engine:
         # A lease claimed ahead starts when a worker is free, which need not keep a delay.
         ahead = 0 if self._desks.delayed else max(2, self._limit // 4)
         wanted = self._limit + ahead - self._active - len(self._hand.waiting)
-        if self._options.best_first:
-            wanted = min(wanted, max(2, self._ended_pages // SETTLED) - self._own_live())
-        if self._options.pages is not None:
-            ended = self._ended_pages + self._others_pages
-            left = self._options.pages - ended - self._own_live()
-            # What others have under way may bring no page.
-            if left <= 0 and not self._own_live() and not self._others_leased:
-                self.stop("pages limit")
-            wanted = min(wanted, left)
-        return max(0, wanted)
+        return self._quota.most(wanted, self._own_live())
 
     def _is_own(self, lease: Lease) -> bool:
         """Tell whether a lease is one of the job this run is for; others are served beside it."""
@@ -311,37 +292,24 @@ class Engine:
             return
         finally:
             self._active -= 1
+        self._effort.ended(1)
         await desk.committer.add(visit)
         if self._options.best_first:
             desk.committer.hurry()
 
     def _committed(self, visits: list[Visit]) -> None:
-        stats = self._stats
         for visit in visits:
             self._hand.end(visit.lease)
-            if not self._is_own(visit.lease):
-                continue
-            record = visit.page
-            if record is not None:
-                self._ended_pages += 1
-                self._ended_bytes += record.bytes or 0
-                stats.run_pages += 1
-                stats.run_bytes += record.bytes or 0
-                if record.status is not None:
-                    stats.status_codes[record.status] += 1
-            # Most sitemaps are guessed at, and what the trap guard cuts has a list of its own.
-            is_page = visit.lease.role is Role.PAGE and (
-                visit.record is None or visit.page is not None
-            )
-            if visit.reason and is_page and visit.result is not Result.DEFER:
-                stats.errors[visit.reason] += 1
-        self._mind_bytes()
+            if self._is_own(visit.lease):
+                self._quota.ended(visit)
+        self._mind_limits()
         self._claim_now.set()
 
-    def _mind_bytes(self) -> None:
+    def _mind_limits(self) -> None:
         """Stop when enough has come, in this run or before it."""
-        if self._options.bytes is not None and self._ended_bytes >= self._options.bytes:
-            self.stop("bytes limit")
+        reached = self._quota.reached(self._own_live())
+        if reached:
+            self.stop(reached)
 
     def _lost(self, visits: list[Visit]) -> None:
         for visit in visits:
@@ -391,8 +359,7 @@ class Engine:
         What was counted of links is kept: a member may not come back.
         """
         for desk in self._desks.open.values():
-            await desk.queue_unheld()
-            await desk.keep_counts()
+            await desk.leave()
         await self._give_back([*self._hand.take_returned(), *self._hand.live.values()])
         if self._freed:
             # Slots that are another's by now were let go together with their hosts.

@@ -122,6 +122,11 @@ class InHand:
         return unbegun
 
     @property
+    def jobs(self) -> Collection[JobNumber]:
+        """The jobs of which something is worked on."""
+        return {lease.job for lease in self.live.values()}
+
+    @property
     def slots(self) -> Collection[int]:
         """The slots in which something is worked on."""
         return {lease.slot for lease in self.live.values()}

@@ -68,6 +68,8 @@ class Crawl:
         self._clock = parts.works.clock
         self._places = places
         self._totals = parts.totals
+        self._pages_before = parts.totals.pages
+        self._was_finished = False
         self._seeds: Iterator[str] | None = None
         parts.totals.show(self.stats)
         self.engine = Engine(parts.works, self._number, stats=self.stats, options=options)
@@ -106,7 +108,9 @@ class Crawl:
 
     async def _crawl(self) -> None:
         parts = self._parts
-        if not self._totals.ok and not (await self._reader.counts(self._number)).pending:
+        nothing_left = not (await self._reader.counts(self._number)).pending
+        self._was_finished = nothing_left and self._pages_before > 0
+        if nothing_left and not self._totals.ok:
             await parts.seeder.revive(self._job.entries)
         await parts.seeder.offer(self._job.entries)
         await parts.works.holdings.refresh()
@@ -181,7 +185,8 @@ class Crawl:
             status_codes=dict(totals.status_codes),
             errors=dict(totals.errors),
             waiting_until=_rfc3339(waits) if waits is not None else None,
-            run_pages=stats.run_pages,
+            # Whoever fetched them: the pages of others are pages of this run, too.
+            finished_before=self._was_finished and totals.pages == self._pages_before,
             trouble=await self._trouble(),
             cut={code.value: n for code, n in self._with.finder.cut.items()},
             sitemaps=totals.sitemaps,

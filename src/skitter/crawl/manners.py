@@ -2,6 +2,8 @@
 
 import random
 from collections import OrderedDict
+from collections.abc import Awaitable, Callable
+from functools import partial
 
 from skitter.clock import Clock
 from skitter.crawl.keep import Keeper
@@ -13,7 +15,7 @@ from skitter.frontier.base import FrontierReader
 from skitter.job.spec import Job
 from skitter.politeness.dead_hosts import DeadHosts
 from skitter.politeness.pace import HostPace, PaceOptions, Verdict
-from skitter.politeness.robots_cache import RobotsCache, RobotsOptions
+from skitter.politeness.robots_cache import Lead, RobotsCache, RobotsOptions
 from skitter.politeness.robots_entry import AgentRobots
 from skitter.politeness.robots_reply import RobotsReply
 from skitter.types import HostKey
@@ -24,6 +26,9 @@ ROBOTS_BYTES = 512 * 1024
 """A little over what is read of a robots.txt; an endless one is cut there, not refused."""
 PACES_KEPT = 100_000
 THROTTLED = frozenset({429, 503})
+
+Send = Callable[[Request], Awaitable[Response]]
+"""Makes one request."""
 
 
 class Manners:
@@ -39,7 +44,6 @@ class Manners:
         rng: random.Random,
         keeper: Keeper | None = None,
     ) -> None:
-        self._fetcher = fetcher
         self._reader = reader
         self._clock = clock
         self._rng = rng
@@ -51,7 +55,8 @@ class Manners:
         )
         # A crawl has an end: a site whose robots.txt cannot be read is asked again within seconds.
         options = RobotsOptions(unavailable_first_s=5.0)
-        self._robots = RobotsCache(self._fetch_robots, job.http.agent, clock, options)
+        ask = partial(self._fetch_robots, fetcher.fetch)
+        self._robots = RobotsCache(ask, job.http.agent, clock, options)
         self._paces: OrderedDict[HostKey, HostPace] = OrderedDict()
         self._unsaved: dict[str, bytes] = {}
         self._forbidden: dict[str, str] = {}
@@ -89,16 +94,29 @@ class Manners:
             return self._robots.peek(site)
         return None
 
-    async def ask_robots(self, url: str) -> AgentRobots:
-        """Return the rules for ``url``, requesting them from the site."""
+    async def ask_robots(self, url: str, lead: Lead | None = None) -> AgentRobots:
+        """Return the rules for ``url``, requesting them from the site.
+
+        Of several callers the first does so for all; ``lead`` says how.
+        """
         site = origin(url)
-        found = await self._robots.get(site)
+        found = await self._robots.get(site, lead or self.request_robots)
         if site in self._forbidden:
             raise AddressRefused(url, self._forbidden[site])
+        return found
+
+    async def request_robots(self, site: str, send: Send | None = None) -> AgentRobots:
+        """Ask a site for its rules; ``send`` makes the requests, those of redirects as well."""
+        fetch = None if send is None else partial(self._fetch_robots, send)
+        found = await self._robots.request(site, fetch)
         exported = self._robots.export(site)
-        if exported is not None:
+        if exported is not None and site not in self._forbidden:
             self._unsaved[_mark(site)] = exported
         return found
+
+    def robots_lock(self, site: str) -> str:
+        """Return the name of the lock under which one process asks a site for its rules."""
+        return f"{_mark(site)} {self._robots.token}"
 
     def take_marks(self) -> dict[str, bytes]:
         """Return what is to be kept with the next ack."""
@@ -110,11 +128,11 @@ class Manners:
         kept, self._kept = self._kept, []
         return kept
 
-    async def _fetch_robots(self, url: str) -> RobotsReply:
+    async def _fetch_robots(self, send: Send, url: str) -> RobotsReply:
         at = url
         for _ in range(ROBOTS_HOPS + 1):
             try:
-                response = await self._fetcher.fetch(
+                response = await send(
                     Request(url=at, cut_bytes=ROBOTS_BYTES, keep_raw=self._keeper is not None)
                 )
             except AddressRefused as refusal:

@@ -2,10 +2,13 @@
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import suppress
 
 from skitter.crawl.engine import Engine
 from skitter.crawl.lifecycle import Helper, first_error
+from skitter.crawl.survey import Survey
 from skitter.crawl.works import EngineOptions, Works
+from skitter.errors import FrontierError
 from skitter.observability.stats import CrawlStats
 
 STATS_S = 1.0
@@ -15,9 +18,16 @@ class Service:
     """The visits of one process, whatever job they belong to."""
 
     def __init__(
-        self, works: Works, options: EngineOptions, helpers: Sequence[Helper] = ()
+        self,
+        works: Works,
+        options: EngineOptions,
+        helpers: Sequence[Helper] = (),
+        *,
+        surveys: bool = True,
     ) -> None:
         self.stats = CrawlStats()
+        self._surveys = surveys
+        """Whether to look at what is left; one process of a machine is enough."""
         self._works = works
         self._helpers = helpers
         self.engine = Engine(works, None, stats=self.stats, options=options)
@@ -57,6 +67,7 @@ class Service:
         async with asyncio.TaskGroup() as group:
             extras = [
                 group.create_task(self._watch()),
+                group.create_task(self._survey()),
                 *(group.create_task(helper.run()) for helper in self._helpers),
             ]
             await self.engine.run()
@@ -72,3 +83,12 @@ class Service:
                 self.abort()
             self.stats.pages = self.stats.run_pages
             await asyncio.sleep(STATS_S)
+
+    async def _survey(self) -> None:
+        """Keep what is left fresh; apart from the rest, for a store in trouble does not answer."""
+        survey = Survey(self._works.reader)
+        while self._surveys:
+            # A job may be dropped while it is looked at.
+            with suppress(FrontierError):
+                (await survey.look()).show(self.stats)
+            await asyncio.sleep(survey.pause_s)

@@ -115,8 +115,8 @@ class Summary:
     errors: dict[str, int]
     waiting_until: str | None = None
     """When the first of the queued URLs may be fetched, if that is what ended the run."""
-    run_pages: int | None = None
-    """Visits of this run alone; None when it is not known."""
+    finished_before: bool = False
+    """Whether nothing was left to fetch when this run began, and nothing new came to it."""
     trouble: str | None = None
     """Why the start brought nothing, when not one page of the job came."""
     cut: dict[str, int] = field(default_factory=dict)

@@ -11,12 +11,13 @@ from skitter.crawl.endings import Endings
 from skitter.crawl.equipment import Equipment
 from skitter.crawl.keep import Keeper
 from skitter.crawl.records import lead_to, recorded_url
+from skitter.crawl.robots_errand import RobotsErrand
 from skitter.crawl.trip import Ended, Trip, Visit
 from skitter.errors import FetchError, TooManyRedirects, UrlError
 from skitter.fetch.base import FetchLimits, Request, Response, Taker
 from skitter.fetch.redirects import BadRedirect, Follow, next_hop
 from skitter.frontier.base import KNOWN
-from skitter.frontier.model import Freed, Hop, Result
+from skitter.frontier.model import Freed, Hop, Link, Result
 from skitter.politeness.decision import Code, Decision
 from skitter.politeness.pace import Verdict
 from skitter.politeness.robots_entry import AgentRobots
@@ -122,9 +123,8 @@ class Traveller:
             robots = manners.robots_at_hand(trip.url) or await manners.robots_stored(trip.url)
             asked = robots is None
             if robots is None:
-                if self._with.rights is not None:
-                    self._with.rights.check(trip.lease)
-                robots = await manners.ask_robots(trip.url)
+                errand = RobotsErrand(self._with, trip, self._free)
+                robots = await manners.ask_robots(trip.url, errand)
             if not robots.decide(trip.url).allowed:
                 if robots.sitemaps:
                     self._announce(trip, robots)
@@ -158,11 +158,17 @@ class Traveller:
         """Let the delay pass after the request for robots.txt, in the queue where that is due."""
         manners = self._with.manners
         delay_ms = manners.pace(trip.host).effective_delay_ms(manners.crawl_delay(trip.url))
-        if trip.chain and delay_ms <= MAX_HOP_WAIT_MS:
-            await asyncio.sleep(delay_ms / 1000)
-        elif delay_ms:
-            self._free(Freed(trip.lease.id, trip.host, delay_ms))
-            raise Ended(self._endings.later(trip, Result.DEFER, None, ""))
+        if not delay_ms:
+            return
+        if trip.chain:
+            turn = self._with.frontier.turn
+            wait_ms = await turn(trip.lease, trip.host, delay_ms, MAX_HOP_WAIT_MS)
+            if wait_ms <= MAX_HOP_WAIT_MS:
+                await asyncio.sleep(wait_ms / 1000)
+                return
+        rests_until_ms = self._with.clock.now_ms() + delay_ms
+        self._free(Freed(trip.lease.id, trip.host, delay_ms, rests_until_ms))
+        raise Ended(self._endings.later(trip, Result.DEFER, None, ""))
 
     async def _follow(self, trip: Trip, target: str, response: Response, verdict: Verdict) -> None:
         """Move the trip to a redirect's target, or end it there."""
@@ -192,9 +198,23 @@ class Traveller:
             await asyncio.sleep(verdict.delay_ms / 1000)
             await self._robots_allow(trip)
             return
+        if normal.host == trip.host and trip.entered:
+            await self._ask_again(trip, normal, verdict)
+            return
         self._let_go(trip, verdict)
         trip.url, trip.host = normal.url, normal.host
         await self._enter(trip, normal, response)
+        await self._robots_allow(trip)
+
+    async def _ask_again(self, trip: Trip, normal: NormalUrl, verdict: Verdict) -> None:
+        """Make one more hop on a host whose gate was entered: others ask it as well."""
+        trip.url = normal.url
+        turn = self._with.frontier.turn
+        wait_ms = await turn(trip.lease, trip.host, verdict.delay_ms, MAX_HOP_WAIT_MS)
+        if wait_ms > MAX_HOP_WAIT_MS:
+            self._let_go(trip, verdict)
+            raise Ended(self._leave_to_queue(trip))
+        await asyncio.sleep(wait_ms / 1000)
         await self._robots_allow(trip)
 
     def _judge_hop(self, trip: Trip, normal: NormalUrl) -> None:
@@ -232,12 +252,17 @@ class Traveller:
         """Make the target this visit's own, or end as a duplicate of a known URL."""
         equipment = self._with
         trip.seen.add(normal.fp)
-        if equipment.reservations.reserve(normal.fp):
-            [known] = await equipment.reader.seen(trip.lease.job, [(normal.host, normal.fp)])
-            trip.hops.append(Hop(normal.fp, normal.host))
-            if not known:
-                return
-        raise Ended(await self._duplicate(trip, normal, response))
+        if not equipment.reservations.reserve(normal.fp):
+            visit = await self._duplicate(trip, normal, response)
+            if not trip.wider_scope:
+                # It waits, as a link would: whoever has the target may not bring it after all.
+                visit.links = [*visit.links, self._link_to(trip, normal)]
+            raise Ended(visit)
+        # Noted before the store is asked: a visit that is broken off there lets its targets go.
+        trip.hops.append(Hop(normal.fp, normal.host))
+        [known] = await equipment.reader.seen(trip.lease.job, [(normal.host, normal.fp)])
+        if known:
+            raise Ended(await self._duplicate(trip, normal, response))
 
     async def _duplicate(self, trip: Trip, normal: NormalUrl, response: Response) -> Visit:
         """End at a redirect to a URL that is known: its own visit brings the page."""
@@ -255,6 +280,7 @@ class Traveller:
                 trip.lease, trip.host, MAX_HOP_WAIT_MS, normal.fp
             )
             if not wait_ms:
+                trip.entered = True
                 return
             if wait_ms == KNOWN:
                 raise Ended(await self._duplicate(trip, normal, response))
@@ -272,10 +298,13 @@ class Traveller:
         if trip.wider_scope:
             visit.wider_scope = [trip.url]
             equipment.widen(visit.wider_scope)
+        visit.links = [*trip.found, self._link_to(trip, target), *held]
+        visit.unheld = held
+        return visit
+
+    def _link_to(self, trip: Trip, target: NormalUrl) -> Link:
+        """Return the target of a redirect as a link."""
         lease = trip.lease
         if trip.is_page:
-            link = equipment.finder.make_link(target, lease.depth, lease.url, lease.rank)
-        else:
-            link = equipment.sitemaps.link(target, lease.depth, lease.url, lease.rank)
-        visit.links = [*trip.found, link, *held]
-        return visit
+            return self._with.finder.make_link(target, lease.depth, lease.url, lease.rank)
+        return self._with.sitemaps.link(target, lease.depth, lease.url, lease.rank)

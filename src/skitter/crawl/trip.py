@@ -31,6 +31,8 @@ class Visit:
     record: PageRecord | None = None
     """None when the visit has not ended: the URL is tried again."""
     links: list[Link] = field(default_factory=list)
+    unheld: list[Link] = field(default_factory=list)
+    """Those of the links that other pages brought: they are queued even if the lease had ended."""
     hops: list[Hop] = field(default_factory=list)
     digest: bytes = b""
     wider_scope: list[str] = field(default_factory=list)
@@ -76,6 +78,8 @@ class Trip:
     """When the last response had arrived."""
     found: list[Link] = field(default_factory=list)
     """Links met on the way, such as the sitemaps that robots.txt names."""
+    entered: bool = False
+    """Whether the gate of the host at hand was taken for a redirect."""
 
     @property
     def is_page(self) -> bool:

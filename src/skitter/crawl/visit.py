@@ -75,6 +75,9 @@ class Visitor:
             return self._endings.failed(trip, error)
         except (FrontierError, asyncio.CancelledError):
             self._unheld += self._endings.release_hops(trip)
+            if trip.found:
+                # They count as announced but were never queued.
+                self._with.sitemaps.forget()
             raise
         except Exception as error:  # noqa: BLE001  one page must not end the crawl
             return self._broken(trip, error)

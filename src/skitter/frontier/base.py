@@ -103,6 +103,23 @@ class Frontier(Protocol):
         known before, and nothing is taken.
         """
 
+    async def turn(
+        self, lease: Lease, host: HostKey, delay_ms: int, at_most_ms: int | None = None
+    ) -> int:
+        """Ask a host once more under the gate that ``lease`` holds, now that it has answered.
+
+        Answers the milliseconds after which that may be: ``delay_ms`` at least, which is the host's
+        delay from here on, and later where others have their turn before. If it is more than
+        ``at_most_ms``, nothing is taken.
+        """
+
+    async def lock(self, name: str, holder: int, ttl_ms: int) -> int:
+        """Take a lock, or keep one that ``holder`` has: at most one holder has it at a time.
+
+        Answers 0 when it is the caller's, else the milliseconds after which the other's ends by
+        itself. A ``ttl_ms`` of 0 gives it back. A store that is restarted may forget it.
+        """
+
 
 class RecordWriter(Protocol):
     """Where the records of acks go, in the process that has the store to itself."""

@@ -8,7 +8,7 @@ work wait, and never make it happen twice. A back end is correct when it passes
 
 import sys
 from array import array
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
 import msgspec
@@ -21,6 +21,7 @@ HEIR_MS = 2_000
 """A name whose session has been silent for this long may be taken by another one."""
 FORGET_MS = 60_000
 """A member that has been silent for this long has left no trace in the table."""
+_PLACE_BYTES = 2
 
 
 class Beat(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,6 +37,12 @@ class Beat(msgspec.Struct, frozen=True, kw_only=True):
     """Visits it has ended since it started."""
     leases: int = 0
     """URLs it works on."""
+    busy_ms: int = 0
+    """How long it has had as many URLs in hand as it can work on."""
+    busy_visits: int = 0
+    """Visits it has ended in that time."""
+    spare_ms: int = 0
+    """How long it has had fewer."""
     draining: bool = False
     """It is about to leave: nothing more is to be given to it."""
 
@@ -52,13 +59,15 @@ class View(msgspec.Struct, frozen=True):
     """What is to be known at the moment of a beat."""
 
     members: tuple[Member, ...]
-    """Those that are alive, by name; the one that beats is among them."""
+    """Those that are alive, by name; the one that beats is among them, or all there is."""
     plan_epoch: int
     """Of the plan in force; 0 when there is none."""
     control: str = ""
     """The session that has control; "" when nobody has."""
     inherited_ms: int | None = None
     """How long the earlier session was silent whose name this beat took; None for no such one."""
+    whole: bool = True
+    """Whether all are told of: to the one in control, and to everyone while nobody has it."""
 
 
 class Plan(msgspec.Struct, frozen=True):
@@ -70,13 +79,30 @@ class Plan(msgspec.Struct, frozen=True):
     """Those among whom the slots were shared out, also if one got none."""
     places: bytes = b""
     """For each slot the place of its owner in ``members``, as a little-endian u16."""
+    weights: tuple[float, ...] = ()
+    """For each of ``members`` its weight in visits a minute, 0 for one that is not known; or none.
+
+    Whoever has control next goes on from them.
+    """
 
     @classmethod
-    def of(cls, epoch: int, owners: Sequence[str], members: Sequence[str]) -> "Plan":
+    def of(
+        cls,
+        epoch: int,
+        owners: Sequence[str],
+        members: Collection[str],
+        weights: Mapping[str, float] | None = None,
+    ) -> "Plan":
         """Make a plan from the name of the owner of every slot."""
         names = tuple(sorted(set(members)))
         place = {name: number for number, name in enumerate(names)}
-        return cls(epoch, names, _swapped(array("H", [place[name] for name in owners])).tobytes())
+        places = _swapped(array("H", [place[name] for name in owners])).tobytes()
+        sizes = tuple(round(weights.get(name, 0.0), 3) for name in names) if weights else ()
+        return cls(epoch, names, places, sizes)
+
+    def __len__(self) -> int:
+        """Return the number of slots."""
+        return len(self.places) // _PLACE_BYTES
 
     def slots_of(self, name: str) -> list[int]:
         """Return the slots that a member is to own, ascending; none if it is not in the plan."""
@@ -88,6 +114,14 @@ class Plan(msgspec.Struct, frozen=True):
     def owners(self) -> list[str]:
         """Return the name of the owner of every slot."""
         return [self.members[place] for place in self._places()]
+
+    def known_weights(self) -> dict[str, float]:
+        """Return the weights of those whose weight is known."""
+        return {
+            name: weight
+            for name, weight in zip(self.members, self.weights, strict=False)
+            if weight > 0
+        }
 
     def _places(self) -> "array[int]":
         return _swapped(array("H", self.places))

@@ -22,6 +22,10 @@ class CrawlStats:
     """Redirects to a known URL and bodies that equal an earlier page's."""
     queued: int = 0
     """Waiting, in flight or scheduled for a later try."""
+    left: int | None = None
+    """How many of them may be fetched under the page limits of all jobs; None where only one job
+    is watched, whose limit is known.
+    """
     dropped: int = 0
     """Cut by a bounded queue, by the job's choice."""
     bytes: int = 0
@@ -41,3 +45,5 @@ class CrawlStats:
     """Set while nothing can be fetched before that time."""
     note: str = ""
     """A sentence for the person watching, such as why the crawl waits."""
+    member: str = ""
+    """What this process is called where members meet, if it is one."""

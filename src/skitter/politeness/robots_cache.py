@@ -6,6 +6,7 @@ gives each its own file.
 
 import asyncio
 from collections import OrderedDict
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 
 from skitter.clock import Clock
@@ -18,6 +19,9 @@ _SKEW_MS = 5 * 60 * 1000
 """Stored times further ahead than this come from a wrong clock."""
 
 _MAX_ERROR = 300
+
+Lead = Callable[[str], Awaitable[AgentRobots]]
+"""How the first of several callers comes by the answer of an origin, for all of them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +58,8 @@ class RobotsCache:
         self, fetch: FetchRobots, agent: str, clock: Clock, options: RobotsOptions | None = None
     ) -> None:
         self._fetch = fetch
-        self._token = product_token(agent)
+        self.token = product_token(agent)
+        """The name by which robots.txt files speak of the agent."""
         self._clock = clock
         self._options = options or RobotsOptions()
         self._entries: OrderedDict[str, AgentRobots] = OrderedDict()
@@ -74,15 +79,18 @@ class RobotsCache:
         self._entries.move_to_end(origin)
         return entry
 
-    async def get(self, origin: str) -> AgentRobots:
-        """Return the answer of ``origin``, asking for it when none is live."""
+    async def get(self, origin: str, lead: Lead | None = None) -> AgentRobots:
+        """Return the answer of ``origin``, asking for it when none is live.
+
+        ``lead`` may find it elsewhere, or ask with ``request`` when it is this process's turn.
+        """
         while True:
             entry = self.peek(origin)
             if entry is not None:
                 return entry
             flight = self._flights.get(origin)
             if flight is None:
-                return await self._lead(origin)
+                return await self._lead(origin, lead or self.request)
             await flight.landed.wait()
             # No entry means that the caller who asked was cancelled: someone else asks.
             if flight.entry is not None:
@@ -91,11 +99,11 @@ class RobotsCache:
     def export(self, origin: str) -> bytes | None:
         """Return the entry of ``origin`` for the store, or None when there is none."""
         entry = self._entries.get(origin)
-        return None if entry is None else entry.encode(self._token)
+        return None if entry is None else entry.encode(self.token)
 
     def load(self, origin: str, data: bytes) -> bool:
         """Take an exported entry; False when it is damaged, of another agent or not newer."""
-        entry = AgentRobots.decode(data, self._token)
+        entry = AgentRobots.decode(data, self.token)
         if entry is None or entry.fetched_at_ms > self._clock.now_ms() + _SKEW_MS:
             return False
         held = self._entries.get(origin)
@@ -104,20 +112,25 @@ class RobotsCache:
         self._keep(origin, entry)
         return True
 
-    async def _lead(self, origin: str) -> AgentRobots:
+    async def request(self, origin: str, fetch: FetchRobots | None = None) -> AgentRobots:
+        """Ask the site itself, whatever is known; callers of ``get`` do not wait for it."""
+        reply = await self._ask(origin, fetch or self._fetch)
+        entry = self._read(reply, self._entries.get(origin))
+        self._keep(origin, entry)
+        return entry
+
+    async def _lead(self, origin: str, lead: Lead) -> AgentRobots:
         flight = self._flights[origin] = _Flight()
         try:
-            reply = await self._ask(origin)
-            flight.entry = self._read(reply, self._entries.get(origin))
-            self._keep(origin, flight.entry)
+            flight.entry = await lead(origin)
             return flight.entry
         finally:
             del self._flights[origin]
             flight.landed.set()
 
-    async def _ask(self, origin: str) -> RobotsReply:
+    async def _ask(self, origin: str, fetch: FetchRobots) -> RobotsReply:
         try:
-            return await self._fetch(f"{origin}/robots.txt")
+            return await fetch(f"{origin}/robots.txt")
         except FetchError as fault:
             return RobotsReply.unreachable(fault.why)
 
@@ -128,7 +141,7 @@ class RobotsCache:
             return self._closed(reply, old, now)
         rules = NO_RULES
         if access is Access.BY_RULES:
-            rules = RobotsRules.parse(reply.body).for_agent(self._token)
+            rules = RobotsRules.parse(reply.body).for_agent(self.token)
         return AgentRobots(
             rules=rules,
             status=reply.status,

@@ -4,7 +4,8 @@ import fcntl
 import os
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from hashlib import blake2b
 from itertools import count
 from pathlib import Path
@@ -63,11 +64,12 @@ class DeskMaker:
         data: Path,
         freed: FreedHosts,
     ) -> None:
-        self._stack = stack
         self._store = store
         self._options = options
         self._data = data
         self._freed = freed
+        self._open: dict[JobNumber, Assembly] = {}
+        stack.push_async_callback(self._close_all)
 
     async def __call__(self, number: JobNumber) -> Desk:
         """Read the job from the store and make ready to visit its URLs."""
@@ -76,9 +78,23 @@ class DeskMaker:
             raise JobGone
         job = Job.from_json(entry.spec)
         run = _run_options(self._options, job, self._data)
-        assembly = Assembly(job, number, run, self._store)
-        self._stack.push_async_callback(assembly.close)
-        return await assembly.open(self._freed.add)
+        assembly = self._open[number] = Assembly(job, number, run, self._store)
+        try:
+            desk = await assembly.open(self._freed.add)
+        except BaseException:
+            await self._close(number)
+            raise
+        return replace(desk, close=partial(self._close, number))
+
+    async def _close(self, number: JobNumber) -> None:
+        assembly = self._open.pop(number, None)
+        if assembly is not None:
+            await assembly.close()
+
+    async def _close_all(self) -> None:
+        async with AsyncExitStack() as stack:
+            for number in list(self._open):
+                stack.push_async_callback(self._close, number)
 
 
 @asynccontextmanager

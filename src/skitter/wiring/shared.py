@@ -8,6 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from skitter.cluster.effort import Counted
 from skitter.cluster.names import default_name
 from skitter.cluster.tenure import Tenure
 from skitter.crawl.engine import Engine
@@ -69,8 +70,8 @@ class Membership:
         if self._engine is not None:
             self._engine.abort(slots)
 
-    def _counted(self) -> tuple[int, int]:
-        return self._engine.counted if self._engine is not None else (0, 0)
+    def _counted(self) -> Counted:
+        return self._engine.counted if self._engine is not None else Counted()
 
     @property
     def grants(self) -> Sequence[Grant]:

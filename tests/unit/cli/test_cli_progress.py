@@ -98,6 +98,23 @@ def test_the_view_shows_every_counter_that_says_something() -> None:
     ]
 
 
+def left_of(*looks: tuple[float, int, int]) -> str:
+    """Return what a service shows as left after looks at time, pages and what is left."""
+    times = iter([0.0, *(at for at, _, _ in looks)])
+    view = View(monotonic=lambda: next(times))
+    for _, pages, left in looks:
+        facts = dict(view.lines(CrawlStats(pages=pages, queued=500, left=left))[1])
+    return facts["left"]
+
+
+def test_a_service_shows_what_its_jobs_have_left() -> None:
+    assert left_of((1.0, 0, 0)) == "nothing"
+    assert left_of((1.0, 0, 1200)) == "1,200 pages"
+    assert left_of((1.0, 0, 1200), (5.0, 20, 1300)) == "1,300 pages"
+    assert left_of((1.0, 0, 100), (11.0, 30, 80)) == "80 pages, about 40 s"
+    assert left_of((1.0, 0, 100), (11.0, 100, 0)) == "nothing"
+
+
 def test_rare_kinds_are_summed_up() -> None:
     stats = CrawlStats(status_codes=Counter({200 + n: 10 - n for n in range(8)}))
     [line] = [line for line in View().lines(stats) if line[0][0].startswith("status")]

@@ -39,6 +39,13 @@ def test_a_finished_crawl_does_not_offer_to_go_on() -> None:
     assert "still queued" not in text()
 
 
+def test_only_a_crawl_that_was_finished_before_says_so() -> None:
+    assert "Finished before" not in text()
+    shown = text(finished_before=True)
+    assert shown.startswith("Finished before, nothing was left to fetch (--fresh starts over): 12")
+    assert "Finished before" not in text(finished_before=True, stopped_by="interrupted")
+
+
 def test_an_interrupted_crawl_says_that_all_is_kept_and_how_to_go_on() -> None:
     shown = text(stopped_by="interrupted", queued=3)
     assert shown.startswith("Interrupted, everything so far is kept: 12 pages")

@@ -8,10 +8,10 @@ from typing import Any, cast
 import pytest
 from membership import FakeFrontier, Line, MemoryTable, RemoteTable, Slots, in_virtual_time
 
+from skitter.cluster.effort import Counted
 from skitter.cluster.tenure import EVERYTHING, Tenure
 from skitter.errors import ConfigError, StoreUnavailable
 from skitter.frontier.base import OWNER_TTL_MS, Frontier
-from skitter.frontier.members import Beat
 from skitter.frontier.model import Grant
 from skitter.testing.virtual_clock import VirtualClock
 from skitter.url.partition import SLOTS
@@ -402,11 +402,23 @@ async def test_a_refused_claim_is_answered_by_owning_anew(fleet: Fleet) -> None:
 @story
 async def test_what_a_member_counts_is_there_for_others_to_see(fleet: Fleet) -> None:
     (a,) = await fleet.start("a")
-    a.tenure.counted = lambda: (120, 7)
+    counted = Counted(pages=120, leases=7, busy_ms=5000, busy_visits=90, spare_ms=800)
+    a.tenure.counted = lambda: counted
     await fleet.go_on(2)
-    view = await fleet.table.beat(Beat(name="b", session="b"))
-    seen = view.members[0].beat
-    assert (seen.name, seen.node, seen.pages, seen.leases) == ("a", "here", 120, 7)
+    seen = fleet.table.entries["a"].beat
+    assert (seen.name, seen.node) == ("a", "here")
+    assert {name: getattr(seen, name) for name in counted._fields} == counted._asdict()
+
+
+@story
+async def test_everyone_knows_how_many_there_are_though_only_control_sees_them(
+    fleet: Fleet,
+) -> None:
+    processes = await fleet.start("a", "b", "c")
+    await fleet.until(fleet.settled, TAKEOVER_S)
+    await fleet.go_on(2)
+    assert [process.tenure.status.members for process in processes] == [3, 3, 3]
+    assert sum(process.tenure._view.whole for process in processes) == 1
 
 
 async def anything(fleet: Fleet, rng: random.Random, name: str) -> None:

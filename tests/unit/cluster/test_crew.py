@@ -196,6 +196,32 @@ async def test_standings_add_up_over_workers_and_restarts(tmp_path: Path) -> Non
     await running
 
 
+async def test_what_is_left_is_that_of_the_store_not_of_each_worker() -> None:
+    tells = {
+        1: told(Standing(1, queued=70, left=40, hosts=7)),
+        2: told(Standing(1, queued=71, left=41, hosts=6)),
+        3: told(Standing(1)),
+    }
+    crew = Crew(3, lambda index: python(f"{tells[index]}; import time; time.sleep(60)"), ENV)
+    running = asyncio.create_task(crew.run())
+    stats = CrawlStats()
+    async with asyncio.timeout(10):
+        while stats.run_pages < 3:
+            crew.add_to(stats)
+            await asyncio.sleep(0.01)
+    assert (stats.queued, stats.left, stats.hosts) == (71, 41, 7)
+    crew.kill()
+    await running
+    crew.add_to(stats)
+    assert (stats.run_pages, stats.left) == (3, None), "what workers had seen went with them"
+
+
+def test_without_workers_nothing_is_known() -> None:
+    stats = CrawlStats()
+    Crew(0, lambda index: [str(index)], ENV).add_to(stats)
+    assert (stats.queued, stats.left, stats.hosts) == (0, None, 0)
+
+
 async def test_lines_that_are_no_standing_are_passed_over() -> None:
     code = f"print('hello'); print('{{\"pages\": \"many\"}}'); {told(Standing(2))}"
     worker = Worker("1", python(code), ENV)

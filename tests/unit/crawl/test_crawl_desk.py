@@ -1,5 +1,6 @@
 """The jobs at work in one process, and the hosts that have answered."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from types import SimpleNamespace
@@ -8,7 +9,7 @@ from typing import Any
 import pytest
 from crawl_rig import make_job
 
-from skitter.crawl.desk import Desk, Desks, FreedHosts
+from skitter.crawl.desk import IDLE_S, MOST_IDLE, TEND_S, Desk, Desks, FreedHosts
 from skitter.errors import ConfigError, StoreUnavailable
 from skitter.frontier.model import Freed
 from skitter.types import HostKey, JobNumber
@@ -170,6 +171,114 @@ async def test_links_that_are_held_back_no_longer_are_queued_once() -> None:
     await made.queue_unheld()
     await made.queue_unheld()
     assert offered == [["link"]]
+
+
+# Desks without work
+
+
+class Room:
+    """Desks whose opening and closing is noted, on a clock that a test moves."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        loop = asyncio.get_running_loop()
+        self.now = loop.time()
+        monkeypatch.setattr(loop, "time", lambda: self.now)
+        self.opened: list[JobNumber] = []
+        self.closed: list[JobNumber] = []
+        self.left: list[JobNumber] = []
+        self.desks = Desks(self.make)
+        self.committers: dict[JobNumber, StillCommitter] = {}
+        self.busy: set[JobNumber] = set()
+
+    async def make(self, job: JobNumber) -> Desk:
+        self.opened.append(job)
+        room = self
+
+        class Leaving(Desk):
+            async def leave(self) -> None:
+                room.left.append(job)
+
+        async def close() -> None:
+            assert self.left[-1] == job, "what it knows is told first"
+            self.closed.append(job)
+
+        self.committers[job] = StillCommitter()
+        made = desk(self.committers[job])
+        return Leaving(made.equipment, made.committer, made.visitor, close=close)
+
+    async def tend(self, seconds: float = 0.0) -> None:
+        self.now += seconds + TEND_S
+        await self.desks.tend(lambda: self.busy)
+
+
+async def test_a_desk_is_closed_when_it_had_nothing_to_do_for_a_while(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    room = Room(monkeypatch)
+    room.busy = {ONE}
+    for job in (ONE, TWO):
+        await room.desks.of(job)
+    await room.tend()
+    await room.tend(IDLE_S - 2 * TEND_S)
+    assert room.closed == []
+    await room.tend()
+    assert room.closed == [TWO]
+    assert list(room.desks.open) == [ONE]
+    room.busy.clear()
+    await room.tend()
+    assert room.closed == [TWO], "the while begins when the work ends"
+    await room.tend(IDLE_S)
+    assert room.closed == [TWO, ONE]
+    assert await room.desks.of(ONE) is not None
+    assert room.opened == [ONE, TWO, ONE], "the next URL opens it again"
+
+
+async def test_work_in_between_begins_the_while_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    room = Room(monkeypatch)
+    await room.desks.of(ONE)
+    await room.tend()
+    room.busy = {ONE}
+    await room.tend(IDLE_S)
+    room.busy.clear()
+    await room.tend()
+    await room.tend(IDLE_S - 2 * TEND_S)
+    assert room.closed == []
+
+
+async def test_visits_that_are_not_safe_keep_a_desk_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    room = Room(monkeypatch)
+    await room.desks.of(ONE)
+    room.committers[ONE].unsafe = 1
+    await room.tend()
+    await room.tend(2 * IDLE_S)
+    assert room.closed == []
+    room.committers[ONE].unsafe = 0
+    await room.tend()
+    await room.tend(IDLE_S)
+    assert room.closed == [ONE]
+
+
+async def test_only_so_many_desks_are_open_without_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    room = Room(monkeypatch)
+    jobs = [JobNumber(n) for n in range(MOST_IDLE + 3)]
+    for job in jobs[:3]:
+        await room.desks.of(job)
+    await room.tend()
+    for job in jobs[3:]:
+        await room.desks.of(job)
+    await room.tend()
+    assert room.closed == jobs[:3], "those that were idle for longest"
+    assert len(room.desks.open) == MOST_IDLE
+
+
+async def test_the_desk_of_the_crawl_itself_is_never_closed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    room = Room(monkeypatch)
+    room.desks.open[ONE] = desk()
+    await room.tend()
+    await room.tend(2 * IDLE_S)
+    assert list(room.desks.open) == [ONE]
 
 
 # Hosts that have answered

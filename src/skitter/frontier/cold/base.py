@@ -16,7 +16,7 @@ from skitter.types import HostKey, JobNumber
 ChunkId = NewType("ChunkId", int)
 """63 random bits."""
 
-KEEP_S: Final = 3600.0
+KEEP_S: Final = 86_400.0
 """How long a chunk is kept after it was needed for the last time.
 
 A Redis that fails over may have forgotten that the records came back, and ask for them again.

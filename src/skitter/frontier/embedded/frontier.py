@@ -19,6 +19,7 @@ from skitter.frontier.embedded.handout import Handout
 from skitter.frontier.embedded.intake import Intake
 from skitter.frontier.embedded.layout import FORMAT_VERSION, u32
 from skitter.frontier.embedded.leases import same_lease
+from skitter.frontier.embedded.locks import Locks
 from skitter.frontier.embedded.reading import Reading
 from skitter.frontier.embedded.rocks import Rocks
 from skitter.frontier.embedded.seen.base import SeenSet
@@ -81,6 +82,7 @@ class EmbeddedFrontier:
         self._core = core = Core(rocks, seen, self._clock, epoch)
         self._intake = Intake(core)
         self._gates = Gates(core)
+        self._locks = Locks(self._clock)
         self._handout = Handout(core, self._gates)
         self._control = Control(core)
         self._reading = Reading(core)
@@ -210,6 +212,16 @@ class EmbeddedFrontier:
     ) -> int:
         """Take another host's gate under a lease."""
         return self._gates.enter(lease, host, at_most_ms, target)
+
+    async def turn(
+        self, lease: Lease, host: HostKey, delay_ms: int, at_most_ms: int | None = None
+    ) -> int:
+        """Ask a host once more under the gate that a lease holds."""
+        return self._gates.turn(lease, host, delay_ms, at_most_ms)
+
+    async def lock(self, name: str, holder: int, ttl_ms: int) -> int:
+        """Take, keep or give back a lock."""
+        return self._locks.lock(name, holder, ttl_ms)
 
     async def put_job(self, entry: JobEntry) -> JobNumber:
         """Create or update a job."""

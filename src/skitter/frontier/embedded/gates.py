@@ -71,6 +71,24 @@ class Gates:
             core.agenda.enlist(host, now_ms)
         return max(0, wait_ms)
 
+    def turn(self, lease: Lease, name: HostKey, delay_ms: int, at_most_ms: int | None) -> int:
+        """Ask a host once more under the gate that a lease holds."""
+        core = self._core
+        held = core.leases.by_id.get(lease.id)
+        host = core.registry.hosts.get(name)
+        if held is None or host is None or host not in held.gates:
+            return LOST_WAIT_MS
+        now_ms = core.now_ms()
+        at_ms = max(host.next_at_ms, now_ms + delay_ms)
+        if at_most_ms is not None and at_ms - now_ms > at_most_ms:
+            return at_ms - now_ms
+        host.delay_ms = delay_ms
+        host.next_at_ms = at_ms + delay_ms
+        if host in held.enters_at:
+            held.enters_at[host] = at_ms
+        core.agenda.enlist(host, now_ms)
+        return at_ms - now_ms
+
     def _take(
         self, held: Held, host: Host, at_most_ms: int | None, target: Fingerprint | None
     ) -> int:

@@ -39,6 +39,7 @@ from skitter.frontier.redis.nodes import Nodes
 from skitter.frontier.redis.owning import Owning
 from skitter.frontier.redis.reading import Reading
 from skitter.frontier.redis.tails import USUAL_SIZES, Sizes, Tails
+from skitter.frontier.redis.turns import Turns
 from skitter.types import Fingerprint, HostKey, JobNumber, PageClass
 from skitter.url.partition import TAGS
 
@@ -72,6 +73,7 @@ class RedisFrontier:
         self._intake = Intake(core, self._owning, self._agenda, marks, tails)
         self._control = Control(core, self._agenda, tails)
         self._handout = Handout(core, self._owning, self._agenda, tails, self._control.unpark)
+        self._turns = Turns(core)
         self._reading = Reading(nodes, core.keys, core.now_word, tails)
 
     async def open(self) -> None:
@@ -189,6 +191,16 @@ class RedisFrontier:
     ) -> int:
         """Take another host's gate under a lease."""
         return await self._handout.enter(lease, host, at_most_ms, target)
+
+    async def turn(
+        self, lease: Lease, host: HostKey, delay_ms: int, at_most_ms: int | None = None
+    ) -> int:
+        """Ask a host once more under the gate that a lease holds."""
+        return await self._turns.turn(lease, host, delay_ms, at_most_ms)
+
+    async def lock(self, name: str, holder: int, ttl_ms: int) -> int:
+        """Take, keep or give back a lock."""
+        return await self._turns.lock(name, holder, ttl_ms)
 
     async def put_job(self, entry: JobEntry) -> JobNumber:
         """Create or update a job."""

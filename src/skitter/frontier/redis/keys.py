@@ -180,6 +180,10 @@ class Keys:
         """Return the marks of robots.txt files."""
         return self._prefixes[tag] + "k"
 
+    def lock(self, name: str) -> str:
+        """Return who holds a lock, and until when."""
+        return f"{self._prefixes[tag_of(name)]}K:{name}"
+
     def requests(self, tag: int) -> str:
         """Return the last request of each session and its answer."""
         return self._prefixes[tag] + "Q"

@@ -16,6 +16,7 @@ from skitter.frontier.redis.nodes import Nodes
 _encoder = msgspec.json.Encoder()
 _beats = msgspec.json.Decoder(Beat)
 _names = msgspec.json.Decoder(tuple[str, ...])
+_weights = msgspec.json.Decoder(tuple[float, ...])
 
 
 class RedisMembers:
@@ -39,7 +40,8 @@ class RedisMembers:
             for body, silent_ms in zip(told[::2], told[1::2], strict=True)
         ]
         return View(
-            members=tuple(sorted(living, key=lambda member: member.beat.name)),
+            members=tuple(sorted(living, key=lambda member: member.beat.name)) or (Member(beat),),
+            whole=bool(living),
             plan_epoch=epoch,
             control=control.decode(),
             inherited_ms=None if inherited_ms < 0 else inherited_ms,
@@ -56,15 +58,18 @@ class RedisMembers:
     async def publish(self, plan: Plan, epoch: int) -> bool:
         """Put a plan in force."""
         members = _encoder.encode(plan.members)
-        return bool(await self._call("publish", epoch, plan.epoch, members, plan.places))
+        weights = _encoder.encode(plan.weights)
+        return bool(await self._call("publish", epoch, plan.epoch, members, plan.places, weights))
 
     async def plan(self) -> Plan:
         """Return the plan in force."""
         key = self._keys.plan
-        epoch, members, places = await self._nodes.run(
-            key, "HMGET", key, "epoch", "members", "places"
+        epoch, members, places, weights = await self._nodes.run(
+            key, "HMGET", key, "epoch", "members", "places", "weights"
         )
-        return Plan(int(epoch), _names.decode(members), places) if epoch else Plan(0)
+        if not epoch:
+            return Plan(0)
+        return Plan(int(epoch), _names.decode(members), places, _weights.decode(weights or b"[]"))
 
     async def _call(self, verb: str, *args: bytes | str | int) -> Any:
         now_ms = self._now_ms()

@@ -167,6 +167,18 @@ class RemoteFrontier:
         wait_ms: int = await self._ask("enter", lease, host, at_most_ms, target)
         return wait_ms
 
+    async def turn(
+        self, lease: Lease, host: HostKey, delay_ms: int, at_most_ms: int | None = None
+    ) -> int:
+        """Ask a host once more under the gate that ``lease`` holds."""
+        wait_ms: int = await self._ask("turn", lease, host, delay_ms, at_most_ms)
+        return wait_ms
+
+    async def lock(self, name: str, holder: int, ttl_ms: int) -> int:
+        """Take, keep or give back a lock."""
+        wait_ms: int = await self._ask("lock", name, holder, ttl_ms)
+        return wait_ms
+
     # Jobs and hosts
 
     async def put_job(self, entry: JobEntry) -> JobNumber:

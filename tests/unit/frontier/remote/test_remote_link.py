@@ -343,7 +343,7 @@ async def test_a_call_can_be_cancelled_while_it_waits(
     waiting.cancel()
     with pytest.raises(asyncio.CancelledError):
         await waiting
-    assert time.monotonic() - started < 0.1
+    assert time.monotonic() - started < 0.5
 
 
 # Trouble

@@ -3,7 +3,7 @@
 --   control  hash  session, epoch, until: who has control, how often it was taken, its end in ms
 --   members  hash  name -> cmsgpack {session, ms of its beat, beat,
 --                                    ms of the last beat of the session it took its name from, or 0}
---   plan     hash  epoch, by (the epoch of the control that made it), members, places
+--   plan     hash  epoch, by (the epoch of the control that made it), members, places, weights
 --
 -- KEYS[1] is always the key of control; ARGV[1] the time in ms, 0 for the server's.
 do
@@ -20,7 +20,9 @@ do
 
   -- ARGV: now, name, session, beat.
   -- Result: {0, beat of the session that has the name}, or {1, epoch of the plan, session in
-  -- control, ms the earlier session was silent or -1, and for each living member: beat, silence}.
+  -- control, ms the earlier session was silent or -1, and for each living member: beat, silence};
+  -- nothing of members while another session has control: only that one has to know them, and
+  -- what each of n members is told of n members would be the dearest call of all.
   local function beat(keys, args)
     local control, common, now = here(keys, args)
     local name, session = args[2], args[3]
@@ -43,6 +45,7 @@ do
     local in_control = (tonumber(state[2]) or 0) > now and state[1] or ''
     local epoch = tonumber(redis.call('HGET', common .. 'plan', 'epoch')) or 0
     local view = {1, epoch, in_control, heir_of > 0 and now - heir_of or -1}
+    if in_control ~= '' and in_control ~= session then return view end
     local all = redis.call('HGETALL', common .. 'members')
     for i = 1, #all, 2 do
       local member = cmsgpack.unpack(all[i + 1])
@@ -84,7 +87,8 @@ do
     return epoch
   end
 
-  -- ARGV: now, epoch of control, epoch of the plan, members, places. Result: 1, or 0 for too late.
+  -- ARGV: now, epoch of control, epoch of the plan, members, places, weights. Result: 1, or 0 for
+  -- too late.
   local function publish(keys, args)
     local control, common = here(keys, args)
     if redis.call('HGET', control, 'epoch') ~= args[2] then
@@ -96,7 +100,7 @@ do
       return 0
     end
     redis.call('HSET', common .. 'plan', 'epoch', args[3], 'by', args[2], 'members', args[4],
-      'places', args[5])
+      'places', args[5], 'weights', args[6])
     return 1
   end
 
