@@ -12,7 +12,7 @@ run: install
 
 test: check
 	@bash scripts/apt-install.sh $(TEST_PACKAGES)
-	.venv/bin/python -m pytest
+	bash scripts/test.sh
 
 check: install
 	.venv/bin/ruff format --check

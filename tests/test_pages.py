@@ -128,7 +128,7 @@ def stated_of_clusters() -> Iterator[tuple[Path, str]]:
     assert (control.LEAD_TTL_MS, tenure.DRAIN_S, tenure.BEAT_S) == (3_000, 10, 1)
     yield ARCHITECTURE, "by a lease of three seconds"
     yield ARCHITECTURE, "for ten seconds at most"
-    yield ARCHITECTURE, f"more than {assignment.BOUND} times a fair share"
+    yield ARCHITECTURE, f"within {assignment.TOLERANCE} of everyone's share"
     quiet = re.search(r"QUIET_MS = (\d+)", (SCRIPTS / "32_servers.lua").read_text("utf-8"))
     assert quiet is not None
     assert int(quiet[1]) == server.SILENCE_S * 1000 == OWNER_TTL_MS

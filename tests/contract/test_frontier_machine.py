@@ -59,7 +59,7 @@ MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None
 """Opening a store waits for the disk; hundreds of openings need not."""
 pytestmark = [pytest.mark.timeout(0)] if SOAK else []
 HISTORIES = settings(
-    max_examples=3_000 if SOAK else 100,
+    max_examples=3_000 if SOAK else 60,
     stateful_step_count=120 if SOAK else 40,
     deadline=None,
     print_blob=True,
@@ -560,10 +560,10 @@ TestUnbufferedFrontier.settings = settings(HISTORIES, max_examples=HISTORIES.max
 TestBloomFrontier = BloomMachine.TestCase
 TestBloomFrontier.settings = settings(HISTORIES, max_examples=HISTORIES.max_examples // 2)
 TestRemoteFrontier = RemoteMachine.TestCase
-TestRemoteFrontier.settings = settings(HISTORIES, max_examples=HISTORIES.max_examples // 10)
+TestRemoteFrontier.settings = settings(HISTORIES, max_examples=HISTORIES.max_examples // 6)
 TestRedisFrontier = RedisMachine.TestCase
-TestRedisFrontier.settings = settings(HISTORIES, max_examples=HISTORIES.max_examples // 6)
+TestRedisFrontier.settings = settings(HISTORIES, max_examples=HISTORIES.max_examples // 5)
 TestValkeyFrontier = ValkeyMachine.TestCase
-TestValkeyFrontier.settings = settings(HISTORIES, max_examples=HISTORIES.max_examples // 20)
+TestValkeyFrontier.settings = settings(HISTORIES, max_examples=HISTORIES.max_examples // 15)
 TestClusterFrontier = ClusterMachine.TestCase
-TestClusterFrontier.settings = settings(HISTORIES, max_examples=HISTORIES.max_examples // 25)
+TestClusterFrontier.settings = settings(HISTORIES, max_examples=HISTORIES.max_examples // 20)

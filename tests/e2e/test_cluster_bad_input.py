@@ -2,14 +2,13 @@
 
 import os
 import socket
-import subprocess
 import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from clusters import ManyHosts
-from crawling import SKITTER, Ended, command
+from clusters import ManyHosts, each_once, node
+from crawling import Ended, command, summary
 from stores import RedisServer, members_in, own_store, start_redis, wait_until
 
 pytestmark = pytest.mark.e2e
@@ -174,24 +173,15 @@ def test_a_node_whose_clock_is_an_hour_off_works_all_the_same(hours: int, here: 
         f"time.time = lambda: _now() + {hours * 3600}\n"
         f"time.time_ns = lambda: _now_ns() + {hours * 3600 * 10**9}\n"
     )
+    path = os.pathsep.join([str(here), os.environ.get("PYTHONPATH", "")])
     with ManyHosts(6, 4) as site:
         run = site.run(here / "run", "--store", url, "--delay", "0.05")
-        reach = ["--allow-private", "--hosts", str(run.directory / "hosts")]
-        words = ["node", "--store", url, "--workers", "1", "--data", str(here / "node"), *reach]
-        env = {**os.environ, "PYTHONPATH": str(here)}
-        with subprocess.Popen(
-            [str(SKITTER), *words], env=env, stderr=subprocess.PIPE, text=True
-        ) as node:
-            try:
-                wait_until("the node", lambda: members_in(url) == 1)
-                done = run.finish()
-                assert done.returncode == 0, done.stderr
-            finally:
-                node.terminate()
-                _, said = node.communicate(timeout=30)
-        assert node.returncode == 130, said
-        found = [record["url"] for record in run.records()]
-        assert sorted(found) == sorted({*site.urls, site.entry})
+        words = ["--store", url, "--workers", "1"]
+        with node(here / "node", run, *words, env={"PYTHONPATH": path}) as helper:
+            helper.until("the node", lambda: members_in(url) == 1)
+            summary(run.finish())
+            assert helper.interrupted() == 130, helper.told
+        each_once(site, run.out)
 
 
 # Flags

@@ -70,21 +70,11 @@ def test_a_cold_store_that_cannot_be_used_is_refused_in_one_line(
 ) -> None:
     bad = postgres.shared_postgres().url_of(password="hunter2")
     store = own_store()
+    crawl = ("crawl", site.url(), "--allow-private", "--quiet", "--data", tmp_path / "d")
 
     for ended in (
         command("node", "--store", store, "--cold", bad, "--workers", workers),
-        command(
-            "crawl",
-            site.url(),
-            "--allow-private",
-            "--data",
-            tmp_path / "d",
-            "--quiet",
-            "--store",
-            store,
-            "--cold",
-            bad,
-        ),  # fmt: skip
+        command(*crawl, "--store", store, "--cold", bad),
     ):
         assert ended.code == 2
         [line] = [line for line in ended.err.splitlines() if "append-only" not in line]

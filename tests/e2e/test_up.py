@@ -114,7 +114,7 @@ def refused(*words: str | Path) -> str:
 
 
 def test_a_master_keeps_its_jobs_over_a_restart_and_takes_them_once(tmp_path: Path) -> None:
-    with ManyHosts(6, 20) as site, ExitStack() as stack:
+    with ManyHosts(6, 12) as site, ExitStack() as stack:
         master = Master(tmp_path, site, workers=2)
         up = stack.enter_context(master.start())
         assert stat.S_IMODE((master.data / "token").stat().st_mode) == 0o600

@@ -22,6 +22,7 @@ SOAK = "SOAK" in os.environ
 KILLS = 1000 if SOAK else 50
 PAGES = 50_000 if SOAK else 2_500
 CONCURRENCY = 16
+TRIES = 4 if SOAK else 3
 
 
 def kill_at_random(run: Run, rng: random.Random) -> bool:
@@ -55,7 +56,7 @@ def test_fifty_kills_over_one_crawl_lose_nothing_and_repeat_only_what_was_in_fli
     rng = random.Random(20)
     with DemoProcess(pages=PAGES, log=tmp_path / "hits") as demo:
         pace = ["--delay", "0.06", "--per-host", "2", "--concurrency", str(CONCURRENCY)]
-        run = demo_run(tmp_path, demo, *pace, "--timeout", "4")
+        run = demo_run(tmp_path, demo, *pace, "--timeout", "4", tries=TRIES)
         killed_at: list[float] = []
         files: list[bytes] = []
         while len(killed_at) < KILLS and kill_at_random(run, rng):
@@ -64,7 +65,7 @@ def test_fifty_kills_over_one_crawl_lose_nothing_and_repeat_only_what_was_in_fli
         assert len(killed_at) == KILLS, "the crawl ended before it was killed often enough"
         ended = summary(run.finish("--delay", "0", timeout=3600 if SOAK else 300))
         hits = demo.hits()
-        truth = ground_truth(demo.web, Plan(tries=4))
+        truth = ground_truth(demo.web, Plan(tries=TRIES))
 
     records = run.records()
     assert list(record_problems(truth, records)) == []

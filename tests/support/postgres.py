@@ -29,6 +29,8 @@ OPTIONS = {
     "max_connections": "20",
     "autovacuum": "off",
     "logging_collector": "off",
+    # With its data: a server that is killed would leave it in the memory of the machine.
+    "dynamic_shared_memory_type": "mmap",
 }
 """Small and soon there; everything that makes it safe is as PostgreSQL has it."""
 

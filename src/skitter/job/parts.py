@@ -61,7 +61,8 @@ class Limits(Part):
     )
     overflow: Annotated[Overflow, Field(strict=False)] = Field(
         default=Overflow.SPILL,
-        description="Beyond `queue`: keep new links (on disk, or with a shared store in it and its cold store), or drop and count.",
+        description="Beyond `queue`: keep new links (on disk; of a shared store, in it and its"
+        " cold store), or drop and count.",
     )
 
 

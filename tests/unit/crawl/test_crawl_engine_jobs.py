@@ -141,7 +141,8 @@ async def test_urls_of_a_job_that_cannot_be_worked_on_are_left_to_others_for_a_w
     link = others.link("/a", number)
     seen = await rig.frontier.look(number, link.host, link.fp)
     assert (seen.state, seen.attempts) == (UrlState.SCHEDULED, 0)
-    assert (seen.due_ms or 0) >= begun + engine_module.UNUSABLE_MS
+    # Two clocks may round the same moment to different milliseconds.
+    assert (seen.due_ms or 0) >= begun + engine_module.UNUSABLE_MS - 1
 
 
 async def test_a_job_is_tried_again_when_there_are_news_of_it(

@@ -107,9 +107,9 @@ def test_gzip_data_that_is_damaged_gives_what_comes_before() -> None:
     assert end(broken).problem == "gzip data is damaged after 700 URLs"
 
 
-@pytest.mark.parametrize("packed", [b"\x1f\x8b", b"\x1f\x8b\x08", gzip.compress(b"")[:12]])
-def test_gzip_data_that_hardly_begins_is_named(packed: bytes) -> None:
-    assert end(packed).problem == "gzip data breaks off after 0 URLs"
+@pytest.mark.parametrize("length", [2, 3, 12])
+def test_gzip_data_that_hardly_begins_is_named(length: int) -> None:
+    assert end(gzip.compress(b"")[:length]).problem == "gzip data breaks off after 0 URLs"
 
 
 def test_a_flood_of_gzip_members_is_damage() -> None:
