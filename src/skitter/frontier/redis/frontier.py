@@ -35,6 +35,7 @@ from skitter.frontier.redis.handout import Handout
 from skitter.frontier.redis.intake import Intake
 from skitter.frontier.redis.library import library
 from skitter.frontier.redis.marks import Marks
+from skitter.frontier.redis.moving import Moving
 from skitter.frontier.redis.nodes import Nodes
 from skitter.frontier.redis.owning import Owning
 from skitter.frontier.redis.reading import Reading
@@ -73,6 +74,8 @@ class RedisFrontier:
         self._control = Control(core, self._agenda, tails)
         self._handout = Handout(core, self._owning, self._agenda, tails, self._control.unpark)
         self._reading = Reading(nodes, core.keys, core.now_word, tails)
+        self.moving = Moving(core, self._owning)
+        """Hosts that are moved out of crowded slots."""
 
     async def open(self) -> None:
         """Make the store ready: its scripts, and what it says of itself."""

@@ -49,6 +49,8 @@ class Keys:
         self.members = self.common + "members"
         self.plan = self.common + "plan"
         self.control = self.common + "control"
+        self.wide = self.common + "wide"
+        """The tags in which there are wide slots."""
 
     def slot_of_host(self, host: HostKey) -> int:
         """Return the slot of a host; asked for every link, so the answers are remembered."""
@@ -183,6 +185,10 @@ class Keys:
     def requests(self, tag: int) -> str:
         """Return the last request of each session and its answer."""
         return self._prefixes[tag] + "Q"
+
+    def moved(self, tag: int) -> str:
+        """Return the hosts of a tag that were moved, each with the slot it has now."""
+        return self._prefixes[tag] + "M"
 
     def parked(self, tag: int, job: JobNumber) -> str:
         """Return the hosts set aside because the job is paused."""

@@ -10,8 +10,9 @@
 local HOST, JOB, CLASS, URGENCY, RANK, SLOT, FENCE, RECORD, GATE, SESSION, SEQ =
   1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11
 local RETURNED = 128
+local WIDE = 16384
 local lease_of, end_lease, give_back, return_lease, plain_record, with_byte
-local reap_leases, wake_due, same_lease
+local reap_leases, wake_due, same_lease, reap_absent
 
 do
   function with_byte(record, at, value)
@@ -102,6 +103,23 @@ do
       end
     end
     return #over == 64
+  end
+
+  -- Returns the URLs of wide slots whose session has not been heard of in its time: there is no
+  -- next owner who would do it.
+  function reap_absent(S, lost)
+    local all, live = redis.call('HGETALL', S.P .. 'l'), {}
+    for at = 1, #all, 2 do
+      local lease = cmsgpack.unpack(all[at + 1])
+      if lease[SLOT] >= WIDE then
+        local session = lease[SESSION]
+        if live[session] == nil then
+          local expiry = redis.call('HGET', S.P .. 'o', 'x:' .. session)
+          live[session] = expiry and tonumber(expiry) > S.now or false
+        end
+        if not live[session] then return_lease(S, all[at], lease, lost, true) end
+      end
+    end
   end
 
   -- Queues the URLs whose time has come, at most 64 at once; true when there may be more.
