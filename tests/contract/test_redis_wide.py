@@ -79,7 +79,7 @@ async def test_what_belongs_together_goes_to_one_member(pair: Pair, kind: Partit
         return
     domains = [{host.partition(".")[2] for host in found} for found in (ones, twos)]
     assert not domains[0] & domains[1]
-    assert domains[0] and domains[1]
+    assert all(domains)
     assert {tag_of(host) for host in SIBLINGS} != {tag_of(domain) for domain in DOMAINS}
 
 
@@ -103,8 +103,6 @@ async def test_what_a_dead_member_had_is_there_again_when_its_time_is_over(pair:
     rig.tick(TTL_MS / 1000 - 1)
     await pair.two.own("two", range(1, SLOTS, 2), TTL_MS)
     assert await pair.hosts(pair.two) == []
-    rig.tick(1)
-    assert await pair.hosts(pair.two) == [], "its request may still be under way"
     rig.tick(1)
     [again] = (await pair.two.claim(pair.twos, 1)).leases
 

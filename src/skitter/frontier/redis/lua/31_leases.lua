@@ -12,7 +12,7 @@ local HOST, JOB, CLASS, URGENCY, RANK, SLOT, FENCE, RECORD, GATE, SESSION, SEQ =
 local RETURNED = 128
 local WIDE = 16384
 local lease_of, end_lease, give_back, return_lease, plain_record, with_byte
-local reap_leases, wake_due, same_lease, reap_absent
+local reap_leases, wake_due, same_lease, reap_absent, first_absence
 
 do
   function with_byte(record, at, value)
@@ -103,6 +103,20 @@ do
       end
     end
     return #over == 64
+  end
+
+  -- When the first session that has leases in wide slots will be missed.
+  function first_absence(S)
+    local first, met = LATER, {}
+    for _, packed in ipairs(redis.call('HVALS', S.P .. 'l')) do
+      local lease = cmsgpack.unpack(packed)
+      local session = lease[SESSION]
+      if lease[SLOT] >= WIDE and not met[session] then
+        met[session] = true
+        first = math.min(first, tonumber(redis.call('HGET', S.P .. 'o', 'x:' .. session)) or 0)
+      end
+    end
+    return first
   end
 
   -- Returns the URLs of wide slots whose session has not been heard of in its time: there is no

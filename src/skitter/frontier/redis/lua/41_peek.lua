@@ -66,6 +66,7 @@ do
     end
     local _, at = first_owned(S, 'R', fences)
     at = math.min(at or LATER, first_time(S, 'd'), first_time(S, 'L'), first_time(S, 'GX'))
+    if #fences > FENCES then at = math.min(at, first_absence(S)) end
     return at, LATER
   end
 
