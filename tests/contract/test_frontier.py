@@ -38,8 +38,7 @@ from skitter.frontier.model import (
 )
 from skitter.testing.virtual_clock import VirtualClock
 from skitter.types import HostKey, PageClass
-from skitter.url.partition import TAGS
-from skitter.url.partition import slot_of
+from skitter.url.partition import TAGS, slot_of
 
 NAV = PageClass.NAV
 DATA = PageClass.DATA

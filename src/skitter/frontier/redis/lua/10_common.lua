@@ -128,7 +128,7 @@ do
     local H = S.hosts[name]
     if H then return H end
     local kept = redis.call('HMGET', S.P .. 'h:' .. name, 's', 'D', 'd', 'p', 'n', 'f', 'J', 'w',
-      'm')
+      'm', 'S')
     H = {
       name = name,
       slot = kept[1] or nil,
@@ -140,6 +140,7 @@ do
       J = kept[7] or '',
       w = kept[8] or '',
       home = kept[9] and kept[9] ~= '' and kept[9] or nil,
+      later = tonumber(kept[10]) or 0,
       kept = kept,
     }
     H.place = H.w:sub(1, 1)
@@ -293,6 +294,7 @@ do
     redis.call('HSET', S.P .. 'D', member, struct.pack('>I4', rank) .. record)
     redis.call('ZADD', S.P .. 'd', at, member)
     count(S, job, H.domain, 's', 1)
+    H.later = H.later + 1
     S.due = math.min(S.due, at)
   end
 
@@ -422,6 +424,7 @@ do
     put('J', H.J, kept[7] or '')
     put('w', H.place == '' and '' or H.place .. H.at, kept[8] or '')
     put('m', H.home or '', kept[9] or '')
+    put('S', math.max(0, H.later), tonumber(kept[10]) or 0)
     if #fields > 0 then redis.call('HSET', S.P .. 'h:' .. H.name, unpack(fields)) end
   end
 

@@ -143,8 +143,9 @@ do
       local job, fp, name = member:match('^(%d+):(-?%d+):(.*)$')
       local value = redis.call('HGET', S.P .. 'D', member)
       local J = job_of(S, job)
+      local H = host_of(S, name)
+      H.later = H.later - 1
       if value and J and J.state ~= 'cancel' then
-        local H = host_of(S, name)
         local record = value:sub(5)
         local band = (9 - record:byte(3)) * RANKS + struct.unpack('>I4', value)
         local class = bit.band(record:byte(2), 2) == 2 and 0 or 1
