@@ -11,7 +11,7 @@ from skitter.errors import Fenced
 from skitter.frontier.model import Ack, Counts, Grant, Result
 from skitter.testing.virtual_clock import VirtualClock
 from skitter.types import HostKey
-from skitter.url.partition import BUCKETS, SLOTS, Partition, slot_of, tag_of
+from skitter.url.partition import BUCKETS, SLOTS, TAGS, Partition, slot_of, tag_of
 
 TTL_MS = 5_000
 DOMAINS = [f"site{number}.com" for number in range(12)]
@@ -154,14 +154,15 @@ async def test_two_large_hosts_of_one_slot_are_found(pair: Pair) -> None:
     hosts = neighbours()
     await fill(pair, (*hosts, MANY_HOSTS[0]), 5)
     await fill(pair, MANY_HOSTS[1:2], 1)
-    owner, grants, other, _ = sides(pair, hosts[0])
+    moving, everywhere = pair.one.moving, range(TAGS)
 
-    assert sorted(await owner.moving.crowded(grants, 5)) == sorted(
+    assert sorted(await moving.crowded(everywhere, 5)) == sorted(
         (slot_of(host), host, 5) for host in hosts
     )
-    assert await owner.moving.crowded(grants, 6) == []
-    others = pair.twos if other is pair.two else pair.ones
-    assert await other.moving.crowded(others, 5) == []
+    assert await moving.crowded(everywhere, 6) == []
+    owner, grants, _, _ = sides(pair, hosts[0])
+    await owner.claim(grants, 10)
+    assert {one.host for one in await moving.crowded(everywhere, 4)} == {*hosts}, "also in flight"
 
 
 async def test_a_moved_host_is_claimed_by_another_and_comes_home_when_it_is_done(

@@ -1,7 +1,7 @@
 """Relief for crowded slots: which hosts go to which members that have time to spare.
 
-With ``picker = hash`` a host stays with the owner of its slot, come what may. With ``advanced`` an
-owner that cannot keep up gives large hosts away that share a slot: all but the largest go to
+With ``picker = hash`` a host stays with the owner of its slot, come what may. With ``advanced``,
+where an owner cannot keep up and large hosts share a slot, all but the largest of them go to
 members that wait for work. They come back by themselves when they have nothing left. Nothing here
 reads a clock or a store.
 """
@@ -71,14 +71,14 @@ class Efforts:
             last[beat.session] = beat
         self._last, self._shares = last, shares
 
-    def is_busy(self, name: str) -> bool:
-        """Tell whether a member had all it can do."""
-        return self._shares.get(name, 0.0) >= BUSY_SHARE
+    def busy(self) -> list[str]:
+        """Return the members that had all they can do."""
+        return sorted(name for name, share in self._shares.items() if share >= BUSY_SHARE)
 
-    def idle(self, but: str) -> list[str]:
-        """Return the other members that had time to spare, those with most first."""
-        found = [(share, name) for name, share in self._shares.items() if name != but]
-        return [name for share, name in sorted(found) if share <= SPARE_SHARE]
+    def idle(self) -> list[str]:
+        """Return the members that had time to spare, those with most first."""
+        found = sorted((share, name) for name, share in self._shares.items())
+        return [name for share, name in found if share <= SPARE_SHARE]
 
 
 def choose_moves(

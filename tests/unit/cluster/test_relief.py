@@ -40,11 +40,8 @@ def test_only_some_move_at_a_time() -> None:
 def test_who_is_busy_and_who_has_time_follows_from_two_looks() -> None:
     efforts = Efforts()
     efforts.look([beat("a", 1000, 0), beat("b", 0, 1000), beat("c", 0, 0)])
-    assert not efforts.is_busy("a")
-    assert efforts.idle("a") == []
+    assert (efforts.busy(), efforts.idle()) == ([], [])
     efforts.look([beat("a", 3000, 100), beat("b", 100, 3000), beat("c", 0, 2000), beat("d", 9, 9)])
-    assert efforts.is_busy("a")
-    assert efforts.idle("a") == ["c", "b"]
+    assert (efforts.busy(), efforts.idle()) == (["a"], ["c", "b"])
     efforts.look([beat("a", 3000, 2000), beat("b", 2100, 3000), beat("c", 0, 4000, draining=True)])
-    assert not efforts.is_busy("a")
-    assert efforts.idle("b") == ["a"]
+    assert (efforts.busy(), efforts.idle()) == (["b"], ["a"])

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from skitter.frontier.model import Grant
 from skitter.frontier.redis.core import Core
 from skitter.frontier.redis.owning import Owning
 from skitter.types import HostKey
@@ -26,12 +25,9 @@ class Moving:
         self._core = core
         self._owning = owning
 
-    async def crowded(self, grants: Sequence[Grant], many: int) -> list[Crowd]:
-        """Return the hosts with ``many`` waiting URLs that share an owned slot with others."""
-        fences = self._owning.packed(grants)
-        answers = await self._core.call_many(
-            [(tag, "crowded", (some, many)) for tag, some in fences.items()]
-        )
+    async def crowded(self, tags: Sequence[int], many: int) -> list[Crowd]:
+        """Return the hosts with ``many`` waiting URLs that share a slot, of some tags."""
+        answers = await self._core.call_many([(tag, "crowded", (many,)) for tag in tags])
         found = []
         for words in answers:
             for slot, host, waiting in zip(words[::3], words[1::3], words[2::3], strict=True):

@@ -1,7 +1,7 @@
 -- skitter1_crowded: the hosts of crowded slots: those in which at least two have many URLs waiting.
 --
 -- KEYS[1] anchor
--- ARGV    now, fences as for peek, how many URLs are many
+-- ARGV    now, how many URLs are many
 -- Result  slot, host and number of waiting URLs, many times
 do
   local MOST_HOSTS = 16
@@ -35,11 +35,11 @@ do
   end
 
   -- The hosts that have something to give, now or later, and those with a request in flight.
-  local function hosts_by_slot(S, fences)
+  local function hosts_by_slot(S)
     local found = {}
     for index, hosts in pairs({ Y = 'y:', R = 'r:' }) do
       for _, slot in ipairs(redis.call('ZRANGE', S.P .. index, 0, -1)) do
-        if tonumber(slot) < WIDE and owns(fences, slot) then
+        if tonumber(slot) < WIDE then
           for _, name in ipairs(redis.call('ZRANGE', S.P .. hosts .. slot, 0, MOST_HOSTS - 1)) do
             add(found, slot, name)
           end
@@ -48,7 +48,7 @@ do
     end
     for _, packed in ipairs(redis.call('HVALS', S.P .. 'l')) do
       local lease = cmsgpack.unpack(packed)
-      if lease[SLOT] < WIDE and owns(fences, lease[SLOT]) then
+      if lease[SLOT] < WIDE then
         add(found, '' .. lease[SLOT], lease[HOST])
       end
     end
@@ -57,8 +57,8 @@ do
 
   local function crowded(keys, args)
     local S = begin(keys, args)
-    local many, answer = tonumber(args[3]), {}
-    for slot, names in pairs(hosts_by_slot(S, args[2])) do
+    local many, answer = tonumber(args[2]), {}
+    for slot, names in pairs(hosts_by_slot(S)) do
       local large = {}
       for _, name in ipairs(names) do
         local H = host_of(S, name)
