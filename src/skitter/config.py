@@ -15,6 +15,7 @@ from typing import Annotated, Final
 
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
 
+from skitter.cluster.relief import Picker
 from skitter.errors import ConfigError
 from skitter.job.load import PLACES, JobSettings, parse_toml, read_document
 from skitter.job.parts import OutputKind
@@ -62,6 +63,7 @@ class Settings(JobSettings):
     quiet: bool | None = None
     store: str | None = None
     cold: str | None = None
+    picker: Annotated[Picker, Field(strict=False)] | None = None
     control: str | None = None
     token: str | None = None
     workers: Annotated[int, Field(ge=0, le=1_000)] | None = None
@@ -144,6 +146,8 @@ class RunOptions:
     """URL of a store that other machines use as well; None keeps the state in ``data``."""
     cold: str | None = None
     """URL of a database for the tails of that store's long queues."""
+    picker: Picker = Picker.HASH
+    """Who serves large hosts that share a slot of such a store."""
     workers: int = 0
     """Worker processes on this machine beside the one that crawls."""
 
@@ -195,6 +199,7 @@ def run_options(
         json=json,
         store=settings.store,
         cold=cold_place(resolved, joins_store=settings.store is not None),
+        picker=settings.picker or Picker.HASH,
         workers=settings.workers or 0,
     )
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from redis_backend import ClusterBackend, ColdBackend, RedisBackend, ValkeyBackend
+from redis_backend import ClusterBackend, ColdBackend, RedisBackend, ValkeyBackend, WideBackend
 from remote_backend import RemoteBackend, RemoteTcpBackend
 
 from skitter.frontier.base import Frontier, FrontierControl, FrontierReader
@@ -180,6 +180,7 @@ BACKENDS: dict[str, Callable[[Path, VirtualClock], Backend]] = {
     "redis": RedisBackend,
     "redis-cluster": ClusterBackend,
     "redis-cold": ColdBackend,
+    "redis-wide": WideBackend,
     "remote": lambda root, clock: RemoteBackend(root, EmbeddedBackend(root, clock)),
     "remote-tcp": lambda root, clock: RemoteTcpBackend(root, EmbeddedBackend(root, clock)),
     "valkey": ValkeyBackend,

@@ -4,17 +4,20 @@ import secrets
 from collections.abc import Iterable
 from pathlib import Path
 
+import msgspec
 import postgres
 import stores
 
 from skitter.frontier.base import OWNER_TTL_MS
 from skitter.frontier.cold.postgres import PostgresStore
-from skitter.frontier.model import Grant
+from skitter.frontier.model import Grant, JobEntry
 from skitter.frontier.redis.address import StoreAddress
 from skitter.frontier.redis.frontier import RedisFrontier
 from skitter.frontier.redis.nodes import Nodes
 from skitter.frontier.redis.tails import Sizes
 from skitter.testing.virtual_clock import VirtualClock
+from skitter.types import JobNumber
+from skitter.url.partition import Partition
 
 
 class Member(RedisFrontier):
@@ -83,6 +86,21 @@ class RedisBackend:
     async def close(self) -> None:
         for member in self._members:
             await member.vanish()
+
+
+class WideMember(Member):
+    """One whose jobs are not bound to the owner of a slot."""
+
+    async def put_job(self, entry: JobEntry) -> JobNumber:
+        if entry.id != "by host":
+            entry = msgspec.structs.replace(entry, partition=Partition.URL)
+        return await super().put_job(entry)
+
+
+class WideBackend(RedisBackend):
+    """The same with jobs whose URLs any member may have."""
+
+    member = WideMember
 
 
 SMALL = Sizes(head=4, chunk=2, warm=2)

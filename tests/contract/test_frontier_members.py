@@ -310,7 +310,8 @@ async def test_a_member_hands_out_its_own_slots_alone(pair: Pair) -> None:
     slots = sorted({slot_of(host) for host in hosts})
     rig.grants = await pair.one.own("member-1", slots[:5], FOR_LONG_MS)
     others = await pair.two.own("member-2", slots[5:], FOR_LONG_MS)
-    await rig.offer(*[rig.link("x", host) for host in hosts])
+    job = await rig.add_job("by host")
+    await rig.offer(*[rig.link("x", host, job=job) for host in hosts])
     mine = {lease.slot for lease in await rig.take()}
     theirs = {lease.slot for lease in (await pair.two.claim(others, 100)).leases}
     assert (mine, theirs) == (set(slots[:5]), set(slots[5:]))

@@ -9,6 +9,8 @@ from typing import Annotated, Literal
 
 import typer
 
+from skitter.cluster.relief import Picker
+
 _STATE = "Results and state"
 _REACH = "Where to go"
 _MANNERS = "Manners and limits"
@@ -230,6 +232,14 @@ Cold = Annotated[
         help="With --store: keep the tails of long queues in PostgreSQL"
         " (postgresql://user:password@host/database), so that Redis needs memory for their heads"
         " alone.",
+        rich_help_panel=_MACHINE,
+    ),
+]
+PickerFlag = Annotated[
+    Picker | None,
+    typer.Option(
+        help="With --store: large hosts that share a slot stay with its owner (hash), or go to"
+        " members that have time for them (advanced).",
         rich_help_panel=_MACHINE,
     ),
 ]

@@ -59,6 +59,7 @@ def node(  # noqa: PLR0913, PLR0917  one parameter a flag; the values are read f
     ctx: typer.Context,
     store: Store = None,
     cold: flag.Cold = None,
+    picker: flag.PickerFlag = None,
     control: Control = None,
     token: Token = None,
     workers: Workers = None,

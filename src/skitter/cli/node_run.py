@@ -14,6 +14,7 @@ from skitter.cli.request import check_hosts
 from skitter.cli.run import run_watched
 from skitter.cluster.crew import Crew, Standing, die_with_parent, encode_standing
 from skitter.cluster.names import checked_name
+from skitter.cluster.relief import Picker
 from skitter.config import DEFAULT_CONCURRENCY, Resolved, Settings, cold_place, resolve
 from skitter.errors import ConfigError
 from skitter.frontier.redis import checks
@@ -60,6 +61,7 @@ def node_options(resolved: Resolved) -> NodeOptions:
     return NodeOptions(
         store=settings.store if place == "store" else None,
         cold=cold_place(resolved, joins_store=place == "store"),
+        picker=settings.picker or Picker.HASH,
         control=settings.control if place == "control" else None,
         token=settings.token or "",
         name=settings.name or "",

@@ -8,6 +8,7 @@ is kept until nothing is worked on in it, so that the next owner does not fetch 
 from collections.abc import Collection, Iterable
 
 from skitter.frontier.model import Grant
+from skitter.url.partition import is_wide
 
 LINGER_S = 0.3
 """How long a leaving slot is kept at least: a claim under way may still bring leases in it."""
@@ -53,9 +54,14 @@ class Holdings:
         return bool(self._leaving)
 
     def holds(self, now: float, slot: int, fence: int | None = None) -> bool:
-        """Tell whether a slot is held at a moment, under that fence if one is given."""
+        """Tell whether a slot is held at a moment, under that fence if one is given.
+
+        A wide one is everybody's who holds anything: there a lease alone decides.
+        """
         if now >= self._until:
             return False
+        if is_wide(slot):
+            return True
         grant = self._held.get(slot)
         return grant is not None and fence in (None, grant.fence)
 

@@ -121,6 +121,21 @@ class Tenure:
         return self._holdings.version
 
     @property
+    def leads(self) -> bool:
+        """Whether this member has control."""
+        return self._control is not None and self._control.leads
+
+    @property
+    def view(self) -> View:
+        """Who is there; whole where this member has control."""
+        return self._view
+
+    @property
+    def plan(self) -> Plan:
+        """Who is to own what."""
+        return self._plan
+
+    @property
     def status(self) -> Standing:
         """How this member stands."""
         alone = self._table is None
@@ -129,7 +144,7 @@ class Tenure:
             members=1 if alone else len(others),
             slots=len(self._holdings) * (SLOTS if alone else 1),
             waiting=self._holdings.missing,
-            leads=self._control is not None and self._control.leads,
+            leads=self.leads,
         )
 
     def holds(self, slot: int, fence: int | None = None) -> bool:

@@ -12,6 +12,7 @@ import msgspec
 
 from skitter.errors import ConfigError
 from skitter.types import Fingerprint, HostKey, JobNumber, PageClass, Role
+from skitter.url.partition import Partition
 
 LEASE_MS = 120_000
 MAX_LOST = 3
@@ -203,6 +204,8 @@ class JobEntry(msgspec.Struct, frozen=True, kw_only=True):
     per_host: int = 1
     queue_bound: int = DEFAULT_QUEUE_BOUND
     overflow: Overflow = Overflow.SPILL
+    partition: Partition = Partition.HOST
+    """What decides who claims the URLs of a host."""
     pages: int | None = None
     """No more URLs are leased than still fit into this many pages, those in flight included."""
 

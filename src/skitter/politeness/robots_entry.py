@@ -14,6 +14,7 @@ from skitter.politeness.robots import AgentRules, RobotsDecision
 from skitter.politeness.robots_pattern import Rule, path_of
 from skitter.politeness.sealed import seal, unseal
 
+DAY_MS = 86_400_000
 _VERSION = 1
 _CLOSED = RobotsDecision(allowed=False)
 _OPEN = RobotsDecision(allowed=True)
@@ -118,6 +119,15 @@ class AgentRobots:
             failures=stored.failures,
             error=stored.error,
         )
+
+
+def is_stale(data: bytes, now_ms: int) -> bool:
+    """Tell of a stored form whether nobody will use it again: it was good until a day ago."""
+    payload = unseal(_VERSION, data)
+    try:
+        return payload is None or _DECODER.decode(payload).expires_at_ms + DAY_MS < now_ms
+    except msgspec.DecodeError:
+        return True
 
 
 class _Stored(msgspec.Struct, frozen=True, kw_only=True, array_like=True):

@@ -3,6 +3,10 @@
 All URLs with one partition key sit in one slot, so that one member handles them. Slot and tag come
 from one stable hash: ``slot % TAGS == tag``, and a key can move to a sibling slot of its tag
 without its data moving.
+
+Above the slots with an owner each there are *wide* ones: a host in one of those is stored under its
+own tag like any other, but who may claim its URLs is decided by something else than the host. There
+are 128 buckets, shared out among the members, and one more that is open to every member.
 """
 
 from enum import StrEnum
@@ -17,6 +21,9 @@ from skitter.url.host import host_key, host_name
 SLOTS = 16_384
 TAGS = 256
 SHARED_KEY = "*"
+BUCKETS = 128
+OPEN = BUCKETS
+"""The bucket every member may claim from."""
 
 
 class Partition(StrEnum):
@@ -78,3 +85,28 @@ def slot_of(key: str) -> int:
 def tag_of(key: str) -> int:
     """Return the tag a partition key is stored under, 0 to 255."""
     return xxh3_64_intdigest(key.encode()) % TAGS
+
+
+def wide_slot(host: HostKey, bucket: int) -> int:
+    """Return the slot of a host whose URLs are claimed by whoever has a bucket."""
+    return SLOTS + bucket * TAGS + tag_of(host)
+
+
+def is_wide(slot: int) -> bool:
+    """Tell whether a slot has no owner of its own."""
+    return slot >= SLOTS
+
+
+def slot_in(host: HostKey, kind: Partition) -> int:
+    """Return the slot of a host in a job of that partition."""
+    match kind:
+        case Partition.HOST:
+            return slot_of(host)
+        case Partition.DOMAIN:
+            return wide_slot(host, tag_of(domain_key(host)) % BUCKETS)
+        case Partition.SUBSITE:
+            return wide_slot(host, tag_of(subsite_key(host)) % BUCKETS)
+        case Partition.URL | Partition.SHARED:
+            return wide_slot(host, OPEN)
+        case _:
+            assert_never(kind)

@@ -44,7 +44,9 @@ async def open_cluster_crawl(
         outbox = _outbox(connected, number)
         await outbox.open()
         stack.push_async_callback(outbox.close)
-        store, membership = await join_redis(stack, connected, member=machine_name())
+        store, membership = await join_redis(
+            stack, connected, member=machine_name(), picker=options.picker
+        )
         await refuse_other_archive(store, number, make_archive(job, options, store.member))
         sinks = await open_sinks(stack, store, number, make_sinks(options))
         consumer = Consumer(outbox, number, sinks)
@@ -105,6 +107,7 @@ def _own_workers(options: RunOptions) -> NodeOptions:
     return NodeOptions(
         store=options.store,
         cold=options.cold,
+        picker=options.picker,
         workers=options.workers,
         data=options.data / "workers",
         concurrency=options.concurrency,

@@ -10,6 +10,7 @@ from hashlib import blake2b
 from itertools import count
 from pathlib import Path
 
+from skitter.cluster.relief import Picker
 from skitter.config import DEFAULT_CONCURRENCY, RunOptions
 from skitter.crawl.desk import Desk, Desks, FreedHosts, JobGone
 from skitter.crawl.load import raise_file_limit
@@ -38,6 +39,7 @@ class NodeOptions:
     """URL of a Redis or Valkey store."""
     cold: str | None = None
     """URL of a PostgreSQL database for the tails of long queues."""
+    picker: Picker = Picker.HASH
     control: str | None = None
     """Address of a master, or the path of its socket."""
     token: str = ""
@@ -165,7 +167,9 @@ async def _join(
         raise ConfigError("nowhere to join: wanted --store URL or --control URL")
     name = member if options.name else ""
     connected = await connect_redis(stack, options.store, cold=options.cold)
-    store, membership = await join_redis(stack, connected, member=member, name=name)
+    store, membership = await join_redis(
+        stack, connected, member=member, name=name, picker=options.picker
+    )
     return store, (membership,)
 
 

@@ -86,6 +86,7 @@ def job_entry(job: Job) -> JobEntry:
         queue_bound=job.limits.queue,
         overflow=Overflow(job.limits.overflow.value),
         pages=job.limits.pages,
+        partition=job.partition,
     )
 
 

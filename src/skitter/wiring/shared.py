@@ -9,12 +9,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from skitter.cluster.effort import Counted
+from skitter.cluster.housekeeping import Housekeeping
 from skitter.cluster.names import default_name
+from skitter.cluster.relief import Picker
 from skitter.cluster.tenure import Tenure
 from skitter.crawl.engine import Engine
 from skitter.crawl.rights import Rights
 from skitter.errors import ConfigError
 from skitter.frontier.model import LEASE_MS, Grant, SeenOptions
+from skitter.politeness.robots_entry import is_stale
 from skitter.url.partition import SLOTS
 from skitter.wiring.store import Store
 
@@ -45,10 +48,12 @@ class Membership:
     def __init__(self) -> None:
         self._tenure: Tenure | None = None
         self._engine: Engine | None = None
+        self._housekeeping: Housekeeping | None = None
 
-    def begin(self, tenure: Tenure) -> None:
-        """Take up the tenure."""
+    def begin(self, tenure: Tenure, housekeeping: Housekeeping | None = None) -> None:
+        """Take up the tenure, and what the member that has control does beside it."""
         self._tenure = tenure
+        self._housekeeping = housekeeping
         tenure.on_lost = self._lost
         tenure.counted = self._counted
 
@@ -93,7 +98,14 @@ class Membership:
 
     async def run(self) -> None:
         """Keep what is owned in step with the plan, until cancelled."""
-        await self.tenure.run()
+        if self._housekeeping is None:
+            await self.tenure.run()
+            return
+        keeping = asyncio.create_task(self._housekeeping.run())
+        try:
+            await self.tenure.run()
+        finally:
+            keeping.cancel()
 
     async def settle(self) -> None:
         """Let others take over what is not worked on any longer."""
@@ -200,7 +212,12 @@ async def read_redis(stack: AsyncExitStack, url: str) -> "RedisFrontier | None":
 
 
 async def join_redis(
-    stack: AsyncExitStack, connected: Connected, *, member: str, name: str = ""
+    stack: AsyncExitStack,
+    connected: Connected,
+    *,
+    member: str,
+    name: str = "",
+    picker: Picker = Picker.HASH,
 ) -> tuple[Store, Membership]:
     """Become a member of an open store; the stack leaves it.
 
@@ -218,7 +235,9 @@ async def join_redis(
         clock=frontier.clock,
         busy=membership.busy,
     )
-    membership.begin(tenure)
+    clock = frontier.clock
+    vultures = frontier.vultures(lambda stored: is_stale(stored, clock.now_ms()))
+    membership.begin(tenure, Housekeeping(tenure, frontier.moving, vultures, picker=picker))
     await _take_name(tenure)
     stack.push_async_callback(tenure.close)
     return _store(frontier, membership, member), membership

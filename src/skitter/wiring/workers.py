@@ -73,6 +73,8 @@ def _command(options: NodeOptions, index: int) -> list[str]:
         args += ["--idle-exit", str(options.idle_exit)]
     if options.hosts is not None:
         args += ["--hosts", str(options.hosts)]
+    if options.store is not None:
+        args += ["--picker", options.picker]
     args += ["--allow-private"] if options.allow_private else []
     args += ["--fast"] if options.fast else []
     return worker_command(*args)

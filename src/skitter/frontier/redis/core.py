@@ -18,7 +18,7 @@ from skitter.frontier.redis.wire import NO_JOB, Host, pack_host
 from skitter.types import HostKey, JobNumber
 from skitter.url.domain import registered_domain
 from skitter.url.host import host_name
-from skitter.url.partition import TAGS
+from skitter.url.partition import TAGS, Partition, slot_in
 
 _HOSTS_KEPT = 1 << 16
 _FIRST_SESSION, _LAST_SESSION = 1_000_000, 8_999_999
@@ -66,9 +66,15 @@ class Core:
         self._jobs: dict[JobNumber, JobEntry] = {}
         self.host = lru_cache(_HOSTS_KEPT)(self._host)
 
-    def _host(self, name: HostKey) -> Host:
+    def _host(self, name: HostKey, kind: Partition = Partition.HOST) -> Host:
         bare = host_name(name)
-        return pack_host(name, self.keys.slot_of_host(name), registered_domain(bare) or bare)
+        return pack_host(name, slot_in(name, kind), registered_domain(bare) or bare)
+
+    def host_in(self, job: JobNumber, name: HostKey) -> Host:
+        """Return a host with the slot it has in a job, whose entry was asked for before."""
+        entry = self._jobs.get(job)
+        kind = entry.partition if entry is not None else Partition.HOST
+        return self.host(name) if kind is Partition.HOST else self.host(name, kind)
 
     async def open(self) -> None:
         """Learn what the store is like."""

@@ -5,7 +5,7 @@ decide are the server's.
 """
 
 import secrets
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import blake2b
 
 from skitter.clock import Clock
@@ -35,11 +35,13 @@ from skitter.frontier.redis.handout import Handout
 from skitter.frontier.redis.intake import Intake
 from skitter.frontier.redis.library import library
 from skitter.frontier.redis.marks import Marks
+from skitter.frontier.redis.moving import Moving
 from skitter.frontier.redis.nodes import Nodes
 from skitter.frontier.redis.owning import Owning
 from skitter.frontier.redis.reading import Reading
 from skitter.frontier.redis.tails import USUAL_SIZES, Sizes, Tails
 from skitter.frontier.redis.turns import Turns
+from skitter.frontier.redis.vultures import Vultures
 from skitter.types import Fingerprint, HostKey, JobNumber, PageClass
 from skitter.url.partition import TAGS
 
@@ -75,6 +77,12 @@ class RedisFrontier:
         self._handout = Handout(core, self._owning, self._agenda, tails, self._control.unpark)
         self._turns = Turns(core)
         self._reading = Reading(nodes, core.keys, core.now_word, tails)
+        self.moving = Moving(core, self._owning)
+        """Hosts that are moved out of crowded slots."""
+
+    def vultures(self, is_stale: Callable[[bytes], bool], **sizes: int) -> Vultures:
+        """Return what clears the store of things nobody needs any more."""
+        return Vultures(self._core, is_stale, **sizes)
 
     async def open(self) -> None:
         """Make the store ready: its scripts, and what it says of itself."""

@@ -81,7 +81,7 @@ class Handout:
     ) -> Claim:
         """Lease up to ``k`` URLs."""
         async with self._one_at_a_time:
-            fences = self._owning.packed(grants)
+            fences = await self._owning.packed_with_wide(grants)
             self._agenda.keep(fences.keys())
             claiming = _Claiming(fences, k, lease_ms, self._freed(freed))
             await self._recall(claiming)

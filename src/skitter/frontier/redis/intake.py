@@ -71,6 +71,7 @@ class Intake:
         self, core: Core, owning: Owning, agenda: Agenda, marks: Marks, tails: Tails
     ) -> None:
         self._tails = tails
+        self._wide = owning.wide
         self._core = core
         self._owning = owning
         self._agenda = agenda
@@ -97,6 +98,7 @@ class Intake:
         if links:
             found = _distinct(links, {})
             rooms = await self._bounds.rooms({link.job for link in found})
+            await self._wide.note(found)
             await self._offer(found, rooms, total)
             await self._tails.give(total.long)
         return Receipt(new=total.new, known=len(links) - total.new, overflow=total.over)
@@ -162,7 +164,7 @@ class Intake:
         found_s = self._core.clock.now_ms() // 1000
         packed = []
         for (job, name), group in groups.items():
-            host = self._core.host(name)
+            host = self._core.host_in(job, name)
             packed.append(pack_links(host, job, group, self._owning.holds(host.slot), found_s))
         return b"".join(packed)
 
@@ -199,7 +201,9 @@ class Intake:
             return Receipt()
         async with self._one_at_a_time:
             batch = _Batch(acks)
-            rooms = await self._bounds.rooms({link.job for ack in acks for link in ack.links})
+            found = [link for ack in acks for link in ack.links]
+            rooms = await self._bounds.rooms({link.job for link in found})
+            await self._wide.note(found)
             await self._hold(batch, everyone=bool(rooms))
             total = _Sum()
             links = self._split(batch, everything=bool(rooms))

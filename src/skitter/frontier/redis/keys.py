@@ -5,6 +5,7 @@ server. What belongs to no host is in the *common* group, under the bare namespa
 derive their names from the anchor in the same way; a name that changes here changes there.
 """
 
+import re
 from functools import lru_cache
 from typing import Final
 
@@ -19,6 +20,11 @@ _SIGN = 1 << 63
 _WRAP = 1 << 64
 
 _slot_of = lru_cache(_HOSTS_CACHED)(slot_of)
+
+
+def _escaped(text: str) -> str:
+    """Return a text as a pattern of keys that matches it alone."""
+    return re.sub(r"[*?\[\]\\]", r"\\\g<0>", text)
 
 
 def signed(fp: Fingerprint) -> str:
@@ -49,6 +55,13 @@ class Keys:
         self.members = self.common + "members"
         self.plan = self.common + "plan"
         self.control = self.common + "control"
+        self.wide = self.common + "wide"
+        """The tags in which there are wide slots."""
+        self.buried = self.common + "buried"
+        """How much has left the store because nobody needed it."""
+        self.any_host = f"{{{_escaped(namespace)}:[0-9][0-9][0-9]}}:h:*"
+        """A pattern of the keys of all hosts."""
+        self._host_key = re.compile(rf"\{{{re.escape(namespace)}:(\d\d\d)\}}:h:(.*)", re.DOTALL)
 
     def slot_of_host(self, host: HostKey) -> int:
         """Return the slot of a host; asked for every link, so the answers are remembered."""
@@ -187,6 +200,16 @@ class Keys:
     def requests(self, tag: int) -> str:
         """Return the last request of each session and its answer."""
         return self._prefixes[tag] + "Q"
+
+    def moved(self, tag: int) -> str:
+        """Return the hosts of a tag that were moved, each with the slot it has now."""
+        return self._prefixes[tag] + "M"
+
+    def read_host(self, key: str) -> tuple[int, str]:
+        """Return tag and host of a host's key."""
+        found = self._host_key.fullmatch(key)
+        assert found is not None
+        return int(found[1]), found[2]
 
     def parked(self, tag: int, job: JobNumber) -> str:
         """Return the hosts set aside because the job is paused."""

@@ -153,6 +153,15 @@ class Nodes:
         [answer] = await self._settle([key], [pack(command)])
         return answer
 
+    def masters(self) -> list[Line]:
+        """Return the lines to all servers that have keys."""
+        return self._routes.masters()
+
+    async def ask_master(self, line: Line, *command: Word) -> Any:
+        """Ask one server for something that no key stands for, once; None when it fails."""
+        [answer] = await line.ask([pack(command)])
+        return None if isinstance(answer, Exception) else answer
+
     async def run_many(self, commands: Sequence[tuple[str, Sequence[Word]]]) -> list[Any]:
         """Run plain commands, each with the key it goes by, as ``call_many`` does."""
         return await self._settle(

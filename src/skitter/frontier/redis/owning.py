@@ -10,8 +10,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from skitter.errors import Fenced
 from skitter.frontier.model import Grant
 from skitter.frontier.redis.core import Core
+from skitter.frontier.redis.wide import Wide
 from skitter.frontier.redis.wire import pack_gate
-from skitter.url.partition import SLOTS, TAGS
+from skitter.url.partition import SLOTS, TAGS, is_wide
 
 PLACES = SLOTS // TAGS
 NOTHING = bytes(4 * PLACES)
@@ -26,17 +27,31 @@ class Owning:
         self.fences: dict[int, bytes] = {}
         """Tag to the fences this session was given last."""
         self._known: tuple[Sequence[Grant], dict[int, bytes]] | None = None
+        self.wide = Wide(core)
+        self._present: set[int] = set()
+        """Tags with wide slots that have heard of this session."""
+        self._as_member: tuple[str, int] | None = None
 
     async def own(self, member: str, slots: Iterable[int], ttl_ms: int) -> list[Grant]:
         """Take or keep slots."""
         asked = list(slots)
+        await self.wide.look()
+        self._as_member = (member, ttl_ms)
         wanted: dict[int, bytearray] = {}
         for slot in asked:
             tag = slot % TAGS
             if tag not in wanted:
-                wanted[tag] = bytearray(PLACES)
+                wanted[tag] = bytearray(PLACES + 1)
             wanted[tag][slot // TAGS] = 1
+        return await self._own(asked, wanted, member, ttl_ms)
+
+    async def _own(
+        self, asked: Sequence[int], wanted: dict[int, bytearray], member: str, ttl_ms: int
+    ) -> list[Grant]:
         core = self._core
+        for tag in self.wide.tags:
+            wanted.setdefault(tag, bytearray(PLACES + 1))[PLACES] = 1
+        self._present = set(self.wide.tags)
         expires_at = core.clock.boot() + ttl_ms / 1000
         answers = await core.call_many(
             [
@@ -82,6 +97,15 @@ class Owning:
             mine = _fences.unpack(self.fences.get(tag, NOTHING))
             left = [0 if held == gone else held for held, gone in zip(mine, fences, strict=True)]
             self._set(tag, _fences.pack(*left))
+        if not self.fences:
+            await self._leave_wide()
+
+    async def _leave_wide(self) -> None:
+        """Let others have what is leased here in wide slots."""
+        session = self._core.session
+        await self._core.call_many([(tag, "absent", (session,)) for tag in self._present])
+        self._present.clear()
+        self._as_member = None
 
     async def _leave_gates(self, slots: Collection[int]) -> None:
         """Give up the gates that redirects of leases in these slots took in any tag."""
@@ -96,6 +120,20 @@ class Owning:
         await core.call_many(
             [(tag, "settle", (b"".join(some), b"")) for tag, some in gates.items()]
         )
+
+    async def packed_with_wide(self, grants: Sequence[Grant]) -> Mapping[int, bytes]:
+        """Return the fences of grants by tag, and the buckets where there are wide slots."""
+        fences = self.packed(grants)
+        await self.wide.look()
+        if not self.wide.tags <= self._present and self._as_member is not None:
+            new = self.wide.tags - self._present
+            mine = {tag: self._wanted_again(tag) for tag in new}
+            await self._own([], mine, *self._as_member)
+        return self.wide.extend(fences, grants)
+
+    def _wanted_again(self, tag: int) -> bytearray:
+        held = _fences.unpack(self.fences.get(tag, NOTHING))
+        return bytearray([*(1 if fence else 0 for fence in held), 1])
 
     def packed(self, grants: Sequence[Grant]) -> Mapping[int, bytes]:
         """Return the fences of grants by tag; raises ``Fenced`` for one that is out of date.
@@ -121,6 +159,8 @@ class Owning:
 
     def holds(self, slot: int) -> bool:
         """Tell whether a slot is held, as far as is known."""
+        if is_wide(slot):
+            return slot % TAGS in self._present
         fences = self.fences.get(slot % TAGS)
         if fences is None:
             return False

@@ -14,7 +14,7 @@ local LATER = 9007199254740991
 
 local begin, write_back, refuse, register, register_frugal, register_question
 local job_of, host_of, meet, jobs_of, set_jobs, touch, settle, withdraw, enlist
-local rest_briefly
+local rest_briefly, settle_in, go_home
 local line_front, host_front, enqueue, forget_band, schedule, count, fp_text, note_length
 
 do
@@ -127,7 +127,8 @@ do
   function host_of(S, name)
     local H = S.hosts[name]
     if H then return H end
-    local kept = redis.call('HMGET', S.P .. 'h:' .. name, 's', 'D', 'd', 'p', 'n', 'f', 'J', 'w')
+    local kept = redis.call('HMGET', S.P .. 'h:' .. name, 's', 'D', 'd', 'p', 'n', 'f', 'J', 'w',
+      'm', 'S')
     H = {
       name = name,
       slot = kept[1] or nil,
@@ -138,6 +139,8 @@ do
       f = tonumber(kept[6]) or 0,
       J = kept[7] or '',
       w = kept[8] or '',
+      home = kept[9] and kept[9] ~= '' and kept[9] or nil,
+      later = tonumber(kept[10]) or 0,
       kept = kept,
     }
     H.place = H.w:sub(1, 1)
@@ -163,7 +166,13 @@ do
   -- A host in its slot, made on first use; what was not set for it comes from its first job.
   function meet(S, name, slot, domain, job, J)
     local H = host_of(S, name)
-    if not H.slot then H.slot, H.domain = slot, domain end
+    slot = '' .. slot
+    if not H.slot then
+      H.slot, H.domain = slot, domain
+    elseif H.slot ~= slot and tonumber(H.slot) < tonumber(slot) then
+      -- One of its jobs lets more members have it: then all of them do.
+      settle_in(S, H, slot)
+    end
     if not J then return H end
     H.d = H.d or J.delay
     H.p = H.p or J.per_host
@@ -285,6 +294,7 @@ do
     redis.call('HSET', S.P .. 'D', member, struct.pack('>I4', rank) .. record)
     redis.call('ZADD', S.P .. 'd', at, member)
     count(S, job, H.domain, 's', 1)
+    H.later = H.later + 1
     S.due = math.min(S.due, at)
   end
 
@@ -331,6 +341,20 @@ do
     note_best(S.slots_r, H.slot, H.n)
   end
 
+  -- Gives a host another slot of its tag.
+  function settle_in(S, H, slot)
+    withdraw(S, H)
+    H.slot = slot
+    touch(S, H)
+  end
+
+  -- Puts a host that was moved back into its own slot.
+  function go_home(S, H)
+    withdraw(S, H)
+    H.slot, H.home = H.home, nil
+    redis.call('HDEL', S.P .. 'M', H.name)
+  end
+
   -- Lets a host wait that could be asked, but whose URLs are on their way; the next change of it
   -- wakes it before its time.
   function rest_briefly(S, H, ms)
@@ -347,6 +371,7 @@ do
     H.front = front
     if not front then
       if H.place ~= '' then withdraw(S, H) end
+      if H.home and H.f == 0 then go_home(S, H) end
     elseif H.n <= S.now then
       if H.place ~= 'y' or front < H.at then make_ready(S, H, front) end
     elseif H.place ~= 'r' or H.at ~= H.n then
@@ -390,16 +415,16 @@ do
         fields[#fields + 1] = value
       end
     end
-    if H.slot and not kept[1] then
-      put('s', H.slot)
-      put('D', H.domain)
-    end
+    if H.slot then put('s', H.slot, kept[1] or nil) end
+    if H.slot and not kept[1] then put('D', H.domain) end
     if H.d then put('d', H.d, tonumber(kept[3])) end
     if H.p then put('p', H.p, tonumber(kept[4])) end
     put('n', H.n, tonumber(kept[5]) or 0)
     put('f', H.f, tonumber(kept[6]) or 0)
     put('J', H.J, kept[7] or '')
     put('w', H.place == '' and '' or H.place .. H.at, kept[8] or '')
+    put('m', H.home or '', kept[9] or '')
+    put('S', math.max(0, H.later), tonumber(kept[10]) or 0)
     if #fields > 0 then redis.call('HSET', S.P .. 'h:' .. H.name, unpack(fields)) end
   end
 

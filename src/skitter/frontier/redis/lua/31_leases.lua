@@ -10,8 +10,9 @@
 local HOST, JOB, CLASS, URGENCY, RANK, SLOT, FENCE, RECORD, GATE, SESSION, SEQ =
   1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11
 local RETURNED = 128
+local WIDE = 16384
 local lease_of, end_lease, give_back, return_lease, plain_record, with_byte
-local reap_leases, wake_due, same_lease
+local reap_leases, wake_due, same_lease, reap_absent, first_absence
 
 do
   function with_byte(record, at, value)
@@ -104,6 +105,37 @@ do
     return #over == 64
   end
 
+  -- When the first session that has leases in wide slots will be missed.
+  function first_absence(S)
+    local first, met = LATER, {}
+    for _, packed in ipairs(redis.call('HVALS', S.P .. 'l')) do
+      local lease = cmsgpack.unpack(packed)
+      local session = lease[SESSION]
+      if lease[SLOT] >= WIDE and not met[session] then
+        met[session] = true
+        first = math.min(first, tonumber(redis.call('HGET', S.P .. 'o', 'x:' .. session)) or 0)
+      end
+    end
+    return first
+  end
+
+  -- Returns the URLs of wide slots whose session has not been heard of in its time: there is no
+  -- next owner who would do it.
+  function reap_absent(S, lost)
+    local all, live = redis.call('HGETALL', S.P .. 'l'), {}
+    for at = 1, #all, 2 do
+      local lease = cmsgpack.unpack(all[at + 1])
+      if lease[SLOT] >= WIDE then
+        local session = lease[SESSION]
+        if live[session] == nil then
+          local expiry = redis.call('HGET', S.P .. 'o', 'x:' .. session)
+          live[session] = expiry and tonumber(expiry) > S.now or false
+        end
+        if not live[session] then return_lease(S, all[at], lease, lost, true) end
+      end
+    end
+  end
+
   -- Queues the URLs whose time has come, at most 64 at once; true when there may be more.
   function wake_due(S)
     local due = redis.call('ZRANGE', S.P .. 'd', '-inf', S.now, 'BYSCORE', 'LIMIT', 0, 64)
@@ -111,8 +143,9 @@ do
       local job, fp, name = member:match('^(%d+):(-?%d+):(.*)$')
       local value = redis.call('HGET', S.P .. 'D', member)
       local J = job_of(S, job)
+      local H = host_of(S, name)
+      H.later = H.later - 1
       if value and J and J.state ~= 'cancel' then
-        local H = host_of(S, name)
         local record = value:sub(5)
         local band = (9 - record:byte(3)) * RANKS + struct.unpack('>I4', value)
         local class = bit.band(record:byte(2), 2) == 2 and 0 or 1

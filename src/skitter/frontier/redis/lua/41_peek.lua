@@ -2,16 +2,28 @@
 --
 -- KEYS[1] anchor
 -- ARGV    now, session, fences: 64 times >I4, the caller's fence of slot tag + 256 * place, 0 for
---         none
+--         none; and 16 bytes with a bit for each bucket of the caller's where wide slots are looked
+--         at, too. A wide slot is tag + 256 * (64 + bucket); everyone has bucket 128
 -- Result  "FENCED", or >I8 ms of the next thing to do, 2^53 - 1 for never; I8 front of the best ready host
 local owns, next_event, fence_at, is_fenced
 
 do
-  local NO_FENCE = '\0\0\0\0'
+  local NO_FENCE, WIDE_FENCE = '\0\0\0\0', '\0\0\0\1'
+  local PLACES, BUCKETS, FENCES = 64, 128, 256
+
+  local function has_bucket(fences, bucket)
+    if #fences == FENCES then return false end
+    if bucket == BUCKETS then return true end
+    local byte = fences:byte(FENCES + 1 + math.floor(bucket / 8))
+    return bit.band(byte, 2 ^ (bucket % 8)) ~= 0
+  end
 
   function fence_at(fences, slot)
-    local at = math.floor(slot / 256) * 4
-    return fences:sub(at + 1, at + 4)
+    local place = math.floor(slot / 256)
+    if place >= PLACES then
+      return has_bucket(fences, place - PLACES) and WIDE_FENCE or NO_FENCE
+    end
+    return fences:sub(place * 4 + 1, place * 4 + 4)
   end
 
   function owns(fences, slot)
@@ -22,7 +34,7 @@ do
   function is_fenced(S, session, fences)
     local kept = redis.call('HMGET', S.P .. 'o', 'x:' .. session, 'g:' .. session)
     if not kept[1] or tonumber(kept[1]) <= S.now then return true end
-    if kept[2] == fences then return false end
+    if kept[2] == fences:sub(1, FENCES) then return false end
     for at = 1, 256, 4 do
       local fence = fences:sub(at, at + 3)
       if fence ~= NO_FENCE and fence ~= kept[2]:sub(at, at + 3) then return true end
@@ -54,6 +66,7 @@ do
     end
     local _, at = first_owned(S, 'R', fences)
     at = math.min(at or LATER, first_time(S, 'd'), first_time(S, 'L'), first_time(S, 'GX'))
+    if #fences > FENCES then at = math.min(at, first_absence(S)) end
     return at, LATER
   end
 

@@ -325,6 +325,7 @@ do
       free(S, args[9])
       local gates_left = reap_gates(S)
       local leases_left = reap_leases(S)
+      if #ask.fences > 256 then reap_absent(S, true) end
       redis.call('ZREMRANGEBYSCORE', S.P .. 'H', '-inf', S.now)
       local due_left = wake_due(S)
       settle(S)

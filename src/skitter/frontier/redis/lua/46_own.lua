@@ -2,12 +2,17 @@
 --
 -- KEYS[1] anchor
 -- ARGV    now, session, member, ttl ms, wanted: 64 bytes, 1 for each slot asked for (slot tag + 256 *
---         place), fences: what the caller holds already, as for peek, or ""
+--         place), and one that is 1 when the session claims from wide slots here; fences: what the caller holds already, as for peek, or ""
 -- Result  {ms, "" when nothing changed or the fences that it holds now}
 --
 -- skitter1_disown: gives slots back. Leases in them wait again, without a loss counted.
 --
 -- ARGV    now, session, fences: those to be given back
+-- Result  nothing
+--
+-- skitter1_absent: ends a session that claims from wide slots of this tag, and owns none.
+--
+-- ARGV    now, session
 -- Result  nothing
 --
 --   o  hash  <slot> -> session; x:<session> -> expiry ms; g:<session> -> its fences;
@@ -123,6 +128,17 @@ do
     if next(slots) then return_leases(S, slots, true) end
   end
 
+  -- Ends earlier sessions of a member that has come anew: their process is gone.
+  local function end_sessions(S, session, member)
+    local all = redis.call('HGETALL', S.P .. 'o')
+    for at = 1, #all, 2 do
+      local other = all[at]:match('^n:(.*)$')
+      if other and other ~= session and all[at + 1] == member then
+        redis.call('HSET', S.P .. 'o', 'x:' .. other, 0)
+      end
+    end
+  end
+
   local function own(keys, args)
     local S = begin(keys, args)
     -- Every member comes by soon after a change of servers.
@@ -144,6 +160,10 @@ do
         return { S.now, '' }
       end
     end
+    if wanted:byte(65) == 1 then
+      if not kept[1] then end_sessions(S, session, member) end
+      reap_absent(S, true)
+    end
     local taken, lost = choose(S, session, member, wanted, mine)
     if kept[2] and not mine then give_up(S, session, kept[2], taken) end
     local held = mine or NOTHING
@@ -159,7 +179,7 @@ do
       for owner, slots in pairs(lost) do strip(S, owner, slots) end
       return_leases(S, taken, true)
     end
-    if held ~= NOTHING then
+    if held ~= NOTHING or wanted:byte(65) == 1 then
       redis.call('HSET', S.P .. 'o', 'x:' .. session, until_ms, 'g:' .. session, held,
         'n:' .. session, member)
     end
@@ -186,6 +206,15 @@ do
     write_back(S)
   end
 
+  local function absent(keys, args)
+    local S = begin(keys, args)
+    forget_session(S, args[2])
+    reap_absent(S, false)
+    settle(S)
+    write_back(S)
+  end
+
+  register_frugal('absent', absent)
   register_frugal('own', own)
   register_frugal('disown', disown)
 end

@@ -62,7 +62,9 @@ do
     redis.call('ZREM', S.P .. 'd', member)
     redis.call('HDEL', S.P .. 'D', member)
     seen_del(S.P, job, fp)
-    count(S, job, host_of(S, name).domain, 's', -1)
+    local H = host_of(S, name)
+    H.later = H.later - 1
+    count(S, job, H.domain, 's', -1)
   end
 
   local function clear_due(keys, args)
