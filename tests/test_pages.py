@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from documents import README, ROOT, blocks, named
 
+from documents import README, ROOT, blocks, named
 from skitter.cluster import assignment, control, tenure
 from skitter.cluster import crew as crews
 from skitter.crawl import linked, rights, sitemap_visit, sitemaps
@@ -36,6 +36,7 @@ from skitter.pipeline.sqlite import SqliteSink
 from skitter.politeness.pace import PaceOptions
 from skitter.types import JobNumber
 from skitter.url.partition import SLOTS, TAGS
+from skitter.wiring.limits import RUN_MARK
 
 ARCHITECTURE = ROOT / "docs" / "architecture.md"
 CLUSTER = ROOT / "docs" / "cluster.md"
@@ -198,7 +199,7 @@ def test_the_marks_in_the_architecture_are_those_of_the_code() -> None:
     of_job = (scope_mark(job), traps_mark(job), linked.linked_mark(job))
     kinds = {f"{name.partition(':')[0]}:" for name in of_job}
     outputs = {sink.MARK_PREFIX for sink in sinks} | {Archive.MARK_PREFIX}
-    assert shown == kinds | outputs | {"robots:"}
+    assert shown == kinds | outputs | {"robots:", RUN_MARK}
 
 
 @pytest.mark.parametrize(("path", "sentence"), list(stated()), ids=lambda value: str(value)[:40])

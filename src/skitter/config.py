@@ -59,6 +59,7 @@ class Settings(JobSettings):
     concurrency: Annotated[int, Field(ge=1, le=10_000)] | None = None
     hosts: _Path | None = None
     allow_private: bool | None = None
+    egress: str | None = None
     fast: bool | None = None
     quiet: bool | None = None
     store: str | None = None
@@ -67,6 +68,7 @@ class Settings(JobSettings):
     control: str | None = None
     token: str | None = None
     workers: Annotated[int, Field(ge=0, le=1_000)] | None = None
+    max_workers: Annotated[int, Field(ge=1, le=1_000)] | None = None
     name: str | None = None
     idle_exit: Annotated[int, Field(ge=1)] | None = None
     host: str | None = None

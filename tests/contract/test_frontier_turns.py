@@ -8,15 +8,19 @@ import pytest
 from frontier_backends import (
     BACKENDS,
     FAR_HOST,
+    FOR_LONG_MS,
     HOST,
     OTHER_HOST,
+    SLOTS,
     Rig,
     open_rig,
     path_of,
 )
 
+from skitter.frontier.base import OWNER_TTL_MS
 from skitter.frontier.model import Freed, Lease
 from skitter.testing.virtual_clock import VirtualClock
+from skitter.url.partition import slot_of
 
 DELAY_MS = 1_000
 SHARED = sorted(name for name, make in BACKENDS.items() if getattr(make, "shared", False))
@@ -139,6 +143,55 @@ async def test_a_host_without_a_delay_is_asked_at_once(wide: Rig) -> None:
     wide.tick(DELAY_MS / 1000)
     assert await wide.store.turn(lease, HOST, 0) == 0
     assert len(await wide.take()) == 1
+
+
+async def together(backend: Any) -> tuple[Rig, Any, list[Any], list[Any]]:
+    """Open a store for two members: one has a host's slot for a while, the other all the rest."""
+    rig = await open_rig(backend)
+    other = await backend.join()
+    await rig.store.disown(rig.grants)
+    mine = await rig.store.own("member-1", [slot_of(HOST)], OWNER_TTL_MS)
+    rest = [slot for slot in SLOTS if slot != slot_of(HOST)]
+    return rig, other, mine, await other.own("member-2", rest, FOR_LONG_MS)
+
+
+@pytest.mark.parametrize("kind", SHARED)
+async def test_a_gate_far_from_its_member_is_free_soon_after_that_has_died(
+    kind: str, tmp_path: Path
+) -> None:
+    backend: Any = BACKENDS[kind](tmp_path, VirtualClock())
+    rig, other, mine, rest = await together(backend)
+    await rig.offer("a")
+    [lease] = (await rig.store.claim(mine, 10)).leases
+    assert await rig.store.enter(lease, FAR_HOST) == 0
+    await other.offer([rig.link("c", FAR_HOST)])
+    rig.tick(OWNER_TTL_MS / 1000)
+    rest += await other.own("member-2", [slot_of(HOST)], FOR_LONG_MS)
+    await other.claim(rest, 10)
+    rig.tick(DELAY_MS / 1000)
+    assert "c" in [path_of(one) for one in (await other.claim(rest, 10)).leases]
+    await backend.close()
+
+
+@pytest.mark.parametrize("kind", SHARED)
+async def test_a_gate_far_from_its_member_is_kept_as_long_as_that_lives(
+    kind: str, tmp_path: Path
+) -> None:
+    backend: Any = BACKENDS[kind](tmp_path, VirtualClock())
+    rig, other, mine, rest = await together(backend)
+    await rig.offer("a")
+    [lease] = (await rig.store.claim(mine, 10)).leases
+    target = rig.link("target", FAR_HOST)
+    assert await rig.store.enter(lease, FAR_HOST, target=target.fp) == 0
+    await other.offer([rig.link("c", FAR_HOST), target])
+    for _ in range(20):
+        rig.tick(OWNER_TTL_MS / 2000)
+        assert await rig.store.own("member-1", [slot_of(HOST)], OWNER_TTL_MS)
+        assert (await other.claim(rest, 10)).leases == ()
+    await rig.store.claim(mine, 0, freed=[Freed(lease.id, FAR_HOST)])
+    rig.tick(DELAY_MS / 1000)
+    assert len((await other.claim(rest, 10)).leases) == 1
+    await backend.close()
 
 
 # Locks

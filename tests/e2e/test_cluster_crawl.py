@@ -18,11 +18,11 @@ from clusters import (
     command_line,
     each_once,
     essence,
-    family,
     gone,
     node,
 )
 from crawling import Run, command, facts, lines_in, site_run, summary
+from killable import family
 from outputs import read_jsonl, read_output
 from stores import KINDS, members_in, own_store, start_redis
 

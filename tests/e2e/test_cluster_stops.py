@@ -8,8 +8,9 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from clusters import Background, ManyHosts, each_once, family, gone, node, urls_in
+from clusters import Background, ManyHosts, each_once, gone, node, urls_in
 from crawling import command, lines_in, summary
+from killable import family
 from stores import members_in, own_store
 
 pytestmark = pytest.mark.e2e

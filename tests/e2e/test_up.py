@@ -17,10 +17,10 @@ from clusters import (
     command_line,
     each_once,
     environment,
-    family,
     gone,
 )
 from crawling import command, lines_in
+from killable import family
 
 from skitter.frontier.remote import client
 from skitter.frontier.remote.link import Patience

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import msgspec
 from crawling import SKITTER, Record
 from cut_proxy import CutProxy
-from killable import INTERRUPTED, Command
+from killable import INTERRUPTED, Command, Tree
 from ledger_web import ROBOTS, Asked, LedgerWeb
 from stores import RedisCluster, RedisServer
 
@@ -87,9 +87,9 @@ class World:
         machine = self.folder / name.partition("-")[0]
         words = [*runner, "node", "--store", self._line(name), "--name", name]
         words += ["--data", str(machine / name), *self._reach]
-        if "--workers" not in flags:
+        if not {"--workers", "--index"} & set(flags):
             words += ["--workers", "1"]
-        self.nodes[name] = node = Command(name, machine, [*words, *flags])
+        self.nodes[name] = node = Tree(name, machine, [*words, *flags])
         self._stack.callback(node.kill)
         return node
 
@@ -122,12 +122,12 @@ class World:
         while self.crawl.up:
             assert time.monotonic() < until, f"no end after {seconds} s\n{self.standing()}"
             for node in self.nodes.values():
-                assert node.up or node.code in {-signal.SIGKILL, INTERRUPTED}, self.standing()
+                assert node.up or node.code in {-signal.SIGKILL, 0, INTERRUPTED}, self.standing()
             time.sleep(0.05)
         assert self.crawl.code == 0, self.standing()
         for node in self.nodes.values():
             if node.up:
-                assert node.leave() == INTERRUPTED, self.standing()
+                assert node.leave() in {0, INTERRUPTED}, self.standing()
         summary: dict[str, Any] = json.loads(
             (self.folder / "one" / "crawl.out").read_text().splitlines()[-1]
         )

@@ -4,13 +4,12 @@ import itertools
 import json
 import os
 import random
-import subprocess
 import time
 from collections import Counter
 from pathlib import Path
 
 import pytest
-from crawling import Run, demo_run, summary
+from crawling import demo_run, kill_at_random, summary
 
 from skitter.demo.child import DemoProcess
 from skitter.demo.truth import Plan, ground_truth
@@ -23,19 +22,6 @@ KILLS = 1000 if SOAK else 50
 PAGES = 50_000 if SOAK else 2_500
 CONCURRENCY = 16
 TRIES = 4 if SOAK else 3
-
-
-def kill_at_random(run: Run, rng: random.Random) -> bool:
-    """Start the crawl and kill it; False when it ended by itself first."""
-    process = run.start()
-    try:
-        _, errors = process.communicate(timeout=0.45 + rng.random() * 0.9)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.communicate()
-        return True
-    assert process.returncode == 0, errors
-    return False
 
 
 def kept(then: bytes, at_the_end: bytes) -> set[str]:
@@ -59,7 +45,7 @@ def test_fifty_kills_over_one_crawl_lose_nothing_and_repeat_only_what_was_in_fli
         run = demo_run(tmp_path, demo, *pace, "--timeout", "4", tries=TRIES)
         killed_at: list[float] = []
         files: list[bytes] = []
-        while len(killed_at) < KILLS and kill_at_random(run, rng):
+        while len(killed_at) < KILLS and kill_at_random(run, rng, 0.8):
             killed_at.append(time.time())
             files.append(run.out.read_bytes() if run.out.exists() else b"")
         assert len(killed_at) == KILLS, "the crawl ended before it was killed often enough"

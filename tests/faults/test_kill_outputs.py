@@ -13,7 +13,7 @@ from typing import Any
 
 import duckdb
 import pytest
-from crawling import Run, demo_run, summary
+from crawling import demo_run, kill_at_random, summary
 from warcio.archiveiterator import ArchiveIterator
 
 from skitter.demo.child import DemoProcess
@@ -30,19 +30,6 @@ TOOLS = Path(sys.executable).parent
 
 Key = tuple[str, int, str | None]
 """What is compared: URL, visit and title of a record."""
-
-
-def killed(run: Run, rng: random.Random) -> bool:
-    """Start the crawl and kill it; False when it ended by itself first."""
-    process = run.start()
-    try:
-        _, errors = process.communicate(timeout=0.6 + rng.random() * 1.1)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.communicate()
-        return True
-    assert process.returncode == 0, errors
-    return False
 
 
 def in_jsonl(path: Path) -> set[Key]:
@@ -97,7 +84,7 @@ def test_thirty_kills_leave_every_output_whole_and_equal_to_the_others(tmp_path:
         pace = ["--delay", "0.05", "--per-host", "2", "--concurrency", "16", "--timeout", "4"]
         run = demo_run(tmp_path, demo, *pace, *more, "--warc", str(arc), tries=TRIES)
         kills = 0
-        while kills < KILLS and killed(run, rng):
+        while kills < KILLS and kill_at_random(run, rng, 1.0):
             kills += 1
         assert kills == KILLS, "the crawl ended before it was killed often enough"
         ended = summary(run.finish("--delay", "0", timeout=3600 if SOAK else 300))

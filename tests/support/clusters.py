@@ -164,15 +164,6 @@ def node(
     )
 
 
-def family(pid: int) -> list[int]:
-    """Return a process and everything it has started, directly or not."""
-    found = [pid]
-    for one in found:
-        for children in Path(f"/proc/{one}/task").glob("*/children"):
-            found += [int(word) for word in children.read_text(encoding="ascii").split()]
-    return found
-
-
 def command_line(pid: int) -> str:
     """Return what a list of processes shows of one."""
     return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()

@@ -2,6 +2,7 @@
 
 import io
 import json
+import random
 import signal
 import subprocess
 import sys
@@ -172,3 +173,24 @@ def kill_after(run: Run, records: int, *more: str) -> None:
         process.kill()
         process.communicate()
     assert process.returncode == -signal.SIGKILL
+
+
+def kill_at_random(run: Run, rng: random.Random, seconds: float) -> bool:
+    """Start a crawl and kill it without warning; False when it ended by itself first.
+
+    Most kills come within ``seconds`` after everything was opened, some before that.
+    """
+    begun = run.data / "skitter.sock"
+    begun.unlink(missing_ok=True)
+    process = run.start()
+    early = rng.random() < 0.2
+    while not early and process.poll() is None and not begun.exists():
+        time.sleep(0.01)
+    try:
+        _, errors = process.communicate(timeout=rng.random() * seconds)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.communicate()
+        return True
+    assert process.returncode == 0, errors
+    return False

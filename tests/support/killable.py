@@ -4,9 +4,20 @@ import os
 import signal
 import subprocess
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 INTERRUPTED = 130
+
+
+def family(pid: int) -> list[int]:
+    """Return a process and everything it has started, directly or not."""
+    found = [pid]
+    for one in found:
+        for children in Path(f"/proc/{one}/task").glob("*/children"):
+            with suppress(OSError):
+                found += [int(word) for word in children.read_text(encoding="ascii").split()]
+    return found
 
 
 class Command:
@@ -102,3 +113,26 @@ class Command:
     def wait(self, seconds: float) -> int:
         assert self._process is not None
         return self._process.wait(seconds)
+
+
+class Tree(Command):
+    """A command that is killed and paused with everything it has started, as its machine would."""
+
+    def kill(self) -> None:
+        """End all of it without warning; one that has ended is fine."""
+        if self.up:
+            self._send_all(signal.SIGKILL)
+        super().kill()
+
+    def pause(self) -> None:
+        self.paused = True
+        self._send_all(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        self.paused = False
+        self._send_all(signal.SIGCONT)
+
+    def _send_all(self, number: signal.Signals) -> None:
+        for pid in family(self.pid):
+            with suppress(ProcessLookupError):
+                os.kill(pid, number)

@@ -13,7 +13,20 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
-from skitter.cli import config, crawl, demo, job, node, page, probe, up, version
+from skitter.cli import (
+    aliases,
+    config,
+    crawl,
+    demo,
+    job,
+    node,
+    nodes,
+    page,
+    probe,
+    settings_command,
+    up,
+    version,
+)
 from skitter.cli.examples import examples
 from skitter.cli.report import BROKEN_PIPE, INTERRUPTED, OK, complain, report
 
@@ -46,6 +59,9 @@ app.command("up", epilog=up.EXAMPLES)(up.up)
 app.command("node", epilog=node.EXAMPLES)(node.node)
 app.command("page", epilog=page.EXAMPLES)(page.page)
 app.add_typer(job.app, name="job")
+app.add_typer(nodes.app, name="nodes")
+app.add_typer(aliases.app, name="aliases")
+app.add_typer(settings_command.app, name="settings")
 app.command("probe", epilog=probe.EXAMPLES)(probe.probe)
 app.add_typer(config.app, name="config")
 app.command("demo", epilog=demo.EXAMPLES)(demo.demo)

@@ -31,12 +31,22 @@ Token = Annotated[
     ),
 ]
 Workers = Annotated[
-    int | None, typer.Option(metavar="N", help="Worker processes; default one per core.")
+    int | None,
+    typer.Option(
+        metavar="N", help="Worker processes from the start; default one per core, 0 for none yet."
+    ),
 ]
 Name = Annotated[
     str | None,
     typer.Option(
         metavar="NAME", help="What this machine is called; default made from its host name."
+    ),
+]
+Egress = Annotated[
+    str | None,
+    typer.Option(
+        metavar="ADDRESS",
+        help="Send requests from this address of the machine; rates by address are kept for it.",
     ),
 ]
 IdleExit = Annotated[
@@ -49,10 +59,19 @@ Data = Annotated[
     Path | None,
     typer.Option(
         metavar="DIR",
-        help="Keep locks and crash notes of this machine here; default .skitter/node.",
+        help="Keep the list of workers, their logs and locks here; default .skitter/node.",
+    ),
+]
+MaxWorkers = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N",
+        help="Worker processes at a time, at most; more wait for room. Default two per core.",
     ),
 ]
 Index = Annotated[int | None, typer.Option(hidden=True)]
+Kind = Annotated[str | None, typer.Option(hidden=True)]
+Log = Annotated[Path | None, typer.Option(hidden=True)]
 
 
 def node(  # noqa: PLR0913, PLR0917  one parameter a flag; the values are read from the context
@@ -63,7 +82,9 @@ def node(  # noqa: PLR0913, PLR0917  one parameter a flag; the values are read f
     control: Control = None,
     token: Token = None,
     workers: Workers = None,
+    max_workers: MaxWorkers = None,
     name: Name = None,
+    egress: Egress = None,
     idle_exit: IdleExit = None,
     data: Data = None,
     concurrency: flag.Concurrency = None,
@@ -72,8 +93,12 @@ def node(  # noqa: PLR0913, PLR0917  one parameter a flag; the values are read f
     fast: flag.Fast = None,
     quiet: flag.Quiet = None,
     index: Index = None,
+    kind: Kind = None,
+    log: Log = None,
 ) -> None:
     """Let this machine help: it joins at once and leaves at Ctrl-C, and nothing is lost by either.
+
+    It runs worker processes, starts one again that crashes, and takes orders: skitter nodes
 
     A crawl begins with: skitter crawl URL --store URL
     """

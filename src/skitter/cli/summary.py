@@ -8,6 +8,8 @@ from skitter.cli import wording
 from skitter.crawl.summary import Summary
 
 _SHOWN_KINDS = 8
+ALIAS = "alias"
+"""The reason of URLs that are under another name of their site."""
 _ENDS = {
     "finished": "Finished",
     "interrupted": "Interrupted, everything so far is kept",
@@ -63,12 +65,14 @@ def _counts(summary: Summary) -> list[str]:
     ]
     if summary.status_codes:
         lines.append(f"  {'status':<12}  {_ranked(summary.status_codes)}")
-    if summary.errors:
-        lines.append(f"  {'reasons':<12}  {_ranked(summary.errors)}")
+    reasons = {kind: n for kind, n in summary.errors.items() if kind != ALIAS}
+    if reasons:
+        lines.append(f"  {'reasons':<12}  {_ranked(reasons)}")
     if summary.cut:
         lines.append(f"  {'not followed':<12}  {_ranked(summary.cut)}")
     if summary.sitemaps or summary.sitemap_faults or summary.only_sitemaps:
         lines.append(f"  {'sitemaps':<12}  {_sitemaps(summary)}")
+    lines += _aliases(summary)
     lines += _traps(summary)
     if summary.trouble:
         lines.append(f"\n  No page came. The start says: {summary.trouble}")
@@ -83,6 +87,19 @@ def _sitemaps(summary: Summary) -> str:
     if summary.sitemap_faults:
         words += f", {wording.count(summary.sitemap_faults)} broken or missing"
     return words
+
+
+def _aliases(summary: Summary) -> list[str]:
+    """Return the hosts that turned out to be other names of a site."""
+    if not summary.aliases:
+        return []
+    hosts = wording.plural(len(summary.aliases), "host")
+    left = wording.plural(summary.errors.get(ALIAS, 0), "URL")
+    words = f"{hosts} crawled under another name, {left} not fetched there"
+    lines = [f"  {'aliases':<12}  {words} (see {wording.program()} aliases list)"]
+    for alias, kept in sorted(summary.aliases.items())[:_SHOWN_KINDS]:
+        lines.append(f"  {'':<12}    {alias} as {kept}")
+    return lines
 
 
 def _traps(summary: Summary) -> list[str]:

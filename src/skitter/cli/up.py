@@ -7,6 +7,7 @@ import typer
 
 from skitter.cli import crawl_flags as flag
 from skitter.cli.examples import examples
+from skitter.cli.node import MaxWorkers
 
 EXAMPLES = examples(
     "skitter up --data state",
@@ -57,6 +58,7 @@ def up(  # noqa: PLR0913, PLR0917  one parameter a flag; the values are read fro
     cold: flag.Cold = None,
     picker: flag.PickerFlag = None,
     workers: Workers = None,
+    max_workers: MaxWorkers = None,
     token: Token = None,
     concurrency: flag.Concurrency = None,
     allow_private: flag.AllowPrivate = None,

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from skitter.cli.node_run import node_options, run_node
+from skitter.cli.node_run import node_options, run_node, wanted_workers
 from skitter.cli.progress import make_display
 from skitter.cli.report import INTERRUPTED
 from skitter.cli.request import check_hosts
@@ -44,14 +44,14 @@ def _refuse_address(given: Mapping[str, object]) -> None:
 
 def up_options(settings: Settings) -> UpOptions:
     """Return what a master is started with."""
-    cores = len(os.sched_getaffinity(0))
     check_hosts(settings.hosts)
     return UpOptions(
         data=settings.data or STATE_DIR / "up",
         host=settings.host or "127.0.0.1",
         port=DEFAULT_PORT if settings.port is None else settings.port,
         token=settings.token or "",
-        workers=cores if settings.workers is None else settings.workers,
+        workers=wanted_workers(settings),
+        max_workers=settings.max_workers,
         concurrency=settings.concurrency or DEFAULT_CONCURRENCY,
         allow_private=bool(settings.allow_private),
         hosts=settings.hosts,

@@ -18,7 +18,7 @@ MOST_PIECES = 4
 DEAREST = 32
 """Slots that may move so that there is one piece less."""
 FARTHEST = 3
-"""Members between the two that a piece is passed on from and to."""
+"""Other members that may take part in it."""
 
 
 class Passed(NamedTuple):

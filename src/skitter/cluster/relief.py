@@ -13,7 +13,7 @@ from typing import NamedTuple, Protocol
 from skitter.frontier.members import Beat
 from skitter.types import HostKey
 
-MANY = 1_000
+MANY = 200
 """Waiting URLs that make a host large."""
 MOST_MOVES = 8
 """Hosts that one member gives away at a time, so that it can be seen what comes of it."""

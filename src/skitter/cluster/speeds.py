@@ -75,11 +75,10 @@ class _Member:
             return visits / seconds
         return (visits + before * (enough_s - seconds)) / enough_s
 
-    @property
-    def evidence(self) -> float | None:
-        """Visits a second, if anything is known."""
+    def evidence(self, window_s: float) -> float | None:
+        """Return visits a second, if anything is known."""
         if self.known is not None:
-            return self.known
+            return self.speed(window_s, self.known)
         seconds, visits = self.measured
         return visits / seconds if seconds else None
 
@@ -146,7 +145,7 @@ class Speeds:
 
     def _evidence(self, name: str) -> float | None:
         member = self._members.get(name)
-        return self._known.get(name) if member is None else member.evidence
+        return self._known.get(name) if member is None else member.evidence(self._window_s)
 
     def _speeds(self, names: Iterable[str]) -> dict[str, float]:
         names = list(names)

@@ -132,9 +132,10 @@ class Committer:
 
     async def _commit(self, batch: list[Visit]) -> None:
         await self._name_duplicates(batch)
+        news = await self._decided(batch)
         notes, written = await self._outputs.write(batch)
         marks = {**self._with.manners.take_marks(), **written, **self._observed()}
-        news = {f"{self._scope_mark}{url}": b"" for visit in batch for url in visit.wider_scope}
+        news |= {f"{self._scope_mark}{url}": b"" for visit in batch for url in visit.wider_scope}
         while len(self._acks) >= MOST_ACKS:
             await self._finish_ack()
         for visit in batch:
@@ -146,6 +147,16 @@ class Committer:
         # Lets the ack begin, so that what follows comes after it.
         await asyncio.sleep(0)
 
+    async def _decided(self, batch: list[Visit]) -> dict[str, bytes]:
+        """Return what was decided about hosts that are one site, for every member to know."""
+        aliases = self._with.aliases
+        if aliases is None:
+            return {}
+        aliases.named(batch)
+        if aliases.is_due:
+            await aliases.decide()
+        return aliases.take_news()
+
     def _observed(self) -> dict[str, bytes]:
         """Return what the crawl has learned of its links, to be kept beside the acks."""
         equipment = self._with
@@ -154,6 +165,8 @@ class Committer:
             prefix = traps_mark(equipment.number)
             changes = equipment.guard.take_changes()
             marks |= {f"{prefix}{name}": value for name, value in changes.items()}
+        if equipment.aliases is not None:
+            marks |= equipment.aliases.take_marks(equipment.clock.boot())
         return marks
 
     async def _finish_ack(self) -> None:

@@ -76,6 +76,8 @@ class Desk:
     async def keep_counts(self) -> None:
         """Store how often pages were linked, up to this moment."""
         marks = self.equipment.finder.linked.take_mark(0.0, force=True)
+        if self.equipment.aliases is not None:
+            marks |= self.equipment.aliases.take_marks(0.0, force=True)
         if marks:
             await self.equipment.frontier.ack([], marks=marks)
 
@@ -185,7 +187,17 @@ class Desks:
     @property
     def delayed(self) -> bool:
         """Whether a job keeps a delay between requests: they must begin when they are claimed."""
-        return any(desk.equipment.job.polite.delay for desk in self.open.values())
+        return any(
+            desk.equipment.job.polite.delay or desk.equipment.judge.sites.delays
+            for desk in self.open.values()
+        )
+
+    @property
+    def concurrency(self) -> int | None:
+        """How many requests an operator lets a member have under way; None leaves it to it."""
+        for desk in self.open.values():
+            return desk.equipment.judge.sites.concurrency
+        return None
 
     @property
     def unsafe(self) -> int:

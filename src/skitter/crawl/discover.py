@@ -9,6 +9,7 @@ the page and are not remembered.
 from collections import Counter
 from typing import NamedTuple
 
+from skitter.crawl.aliases.book import AliasBook
 from skitter.crawl.judge import Judge
 from skitter.crawl.linked import Linked
 from skitter.crawl.ordering import DOUBTFUL_RANK, DOUBTFUL_SCORE, LINK_RANK, depth_first_rank
@@ -19,6 +20,7 @@ from skitter.job.spec import Job, Order
 from skitter.parse.page import ParsedPage
 from skitter.politeness.decision import Code
 from skitter.types import Fingerprint, HostKey, JobNumber
+from skitter.url.host import host_key
 from skitter.url.normalise import Normaliser, NormalUrl
 from skitter.url.parse import Base
 from skitter.url.partition import Partition, partition_key, slot_of
@@ -61,6 +63,8 @@ class LinkFinder:
         self._remembered = 0
         self._slots: dict[HostKey, int] = {}
         self.linked = Linked()
+        self.aliases = AliasBook()
+        """Hosts whose pages are crawled under another name."""
         self._ranks: dict[Fingerprint, int] = {}
         """The best rank each URL was offered with, in a best-first crawl."""
         self.cut: Counter[Code] = Counter()
@@ -140,6 +144,8 @@ class LinkFinder:
         if normal is None:
             self.cut[Code.SCHEME] += 1
             return _Found(None, None, Code.SCHEME)
+        if normal.host in self.aliases.names:
+            normal = self.under_kept_name(normal, origin.depth, origin.url)
         refusal = self._judge.refusal(normal.url, normal.host, origin.depth)
         if refusal is None and self._guard is not None:
             why = self._guard.link(normal.url, found_on=origin.url, depth=origin.depth)
@@ -150,6 +156,11 @@ class LinkFinder:
         rank = self._rank(origin, href, normal)
         link = self.make_link(normal, origin.depth, origin.url, rank)
         return _Found(self.linked.key(normal.url, normal.fp), link, None)
+
+    def under_kept_name(self, normal: NormalUrl, depth: int, found_on: str) -> NormalUrl:
+        """Return where a link leads: to the name under which its site is crawled."""
+        kept = self.aliases.turn(normal.url, normal.host, depth, host_key(found_on))
+        return normal if kept is None else self._normaliser.absolute(kept)
 
     def _weighed(
         self, origin: "_Origin", page: ParsedPage, rank: int, fresh: set[str]

@@ -14,9 +14,11 @@ from skitter.crawl.in_hand import InHand
 from skitter.crawl.load import loads, next_limit
 from skitter.crawl.quota import Quota
 from skitter.crawl.trip import Visit
+from skitter.crawl.windows import wanted_by
+from skitter.crawl.workforce import Workforce
 from skitter.crawl.works import EngineOptions, Patience, Works
 from skitter.errors import Fenced, LeaseLost
-from skitter.frontier.model import LEASE_MS, Ack, Claim, Lease, Result
+from skitter.frontier.model import LEASE_MS, Ack, Claim, Freed, Lease, Result
 from skitter.observability.stats import CrawlStats
 from skitter.types import JobNumber
 
@@ -42,8 +44,10 @@ class Engine:
         self._job = job
         self._stats = stats
         self._options = options
-        self._limit = options.concurrency
+        self._limit = self._most = options.concurrency
+        self._workforce = Workforce(self._worker)
         self._effort = Effort(works.clock)
+        self._windows = works.windows
         self._freed = works.freed
         works.freed.on_new = self.offered
         self._idle: deque[asyncio.Future[None]] = deque()
@@ -51,6 +55,7 @@ class Engine:
         self._active = 0
         self._empty_answers = 0
         self._version: int | None = None
+        self._complete = False
         self._quota = Quota(stats, options)
         self._stopping = asyncio.Event()
         self._patience = Patience(works.clock, options.drain_s)
@@ -117,10 +122,10 @@ class Engine:
                     for work in (self._renew(), self._follow_load(), self._keep_time())
                 ]
                 self._desks.begin(helpers, self._committed, self._lost)
-                workers = (self._worker() for _ in range(self._options.concurrency))
-                background += map(helpers.create_task, workers)
+                self._workforce.begin(helpers, self._most)
                 await self._claim_loop()
                 await self._drain()
+                self._workforce.end()
                 for task in background:
                     task.cancel()
                 self._desks.end()
@@ -153,6 +158,7 @@ class Engine:
         """Claim and begin; hosts that were freed are named again when the claim was refused."""
         freed = self._freed.take()
         asked_at = self._clock.boot()
+        self._complete = self._holdings.complete
         try:
             claim = await self._frontier.claim(
                 self._holdings.grants, wanted, lease_ms=self._options.lease_ms, freed=freed
@@ -162,29 +168,51 @@ class Engine:
             await self._holdings.refresh()
             return Claim((), self._clock.now_ms())
         if claim.version != self._version:
-            if self._version is not None:
-                await self._desks.take_up_news()
+            await self._desks.take_up_news()
             self._version = claim.version
         self._hand.secure(claim.leases, asked_at)
         await self._begin(claim.leases)
+        self._follow_settings()
         self._effort.look(busy=self._active + len(self._hand.waiting) >= self._limit)
         return claim
+
+    def _follow_settings(self) -> None:
+        """Have as much under way as an operator lets this member have."""
+        most = self._desks.concurrency or self._options.concurrency
+        if most != self._most:
+            self._most = self._limit = most
+            self._workforce.grow(most)
+            self._wake_workers()
 
     async def _begin(self, leases: Sequence[Lease]) -> None:
         """Hand leases to the workers; a job's first one opens its desk."""
         unusable: list[Lease] = []
+        usable: list[Lease] = []
         for lease in leases:
-            if lease.job not in self._desks.open:
-                desk = await self._desks.of(lease.job)
-                if desk is None:
-                    unusable.append(lease)
-                    self._hand.end(lease)
-                    continue
-            if not self._hand.begin(lease):
+            if lease.job in self._desks.open or await self._desks.of(lease.job) is not None:
+                usable.append(lease)
+            else:
                 unusable.append(lease)
-                self._hand.end(lease)
+        granted = await self._granted(usable)
+        unusable += [lease for lease in granted if not self._hand.begin(lease)]
+        for lease in unusable:
+            self._hand.end(lease)
         await self._give_back(unusable, self._clock.now_ms() + UNUSABLE_MS)
         self._wake_workers()
+
+    async def _granted(self, leases: Sequence[Lease]) -> Sequence[Lease]:
+        """Return the leases that rate windows allow now; the hosts of all others rest."""
+        desks = self._desks.open
+        wanted = wanted_by(leases, lambda lease: desks[lease.job].equipment.windows)
+        if not wanted or self._windows is None:
+            return leases
+        refused = await self._windows.take(wanted)
+        for lease in leases:
+            if lease.id in refused:
+                self._freed.add(Freed(lease.id, lease.host, None, refused[lease.id]))
+                self._hand.end(lease)
+        await self._give_back([lease for lease in leases if lease.id in refused])
+        return [lease for lease in leases if lease.id not in refused]
 
     async def _give_back(self, leases: Sequence[Lease], at_ms: int | None = None) -> None:
         if leases:
@@ -231,7 +259,9 @@ class Engine:
         if not counts.pending and await self._reader.counts(self._job) == counts:
             self.stopped_by = "finished"
             return True
-        if self._freed or counts.leased or not counts.pending or not self._holdings.complete:
+        # Slots that came in only since the claim were not asked.
+        complete = self._complete and self._holdings.complete
+        if self._freed or counts.leased or not counts.pending or not complete:
             # Another member is at work on it, or may be.
             self._stats.waiting_until_ms = None
             return False
@@ -292,6 +322,8 @@ class Engine:
             return
         finally:
             self._active -= 1
+            if self._windows is not None:
+                self._windows.end(lease.id)
         self._effort.ended(1)
         await desk.committer.add(visit)
         if self._options.best_first:
@@ -339,9 +371,9 @@ class Engine:
     async def _follow_load(self) -> None:
         """Keep the limit on requests in flight in step with the machine."""
         async for load in loads():
-            self._limit = next_limit(self._limit, self._options.concurrency, load)
+            self._limit = next_limit(self._limit, self._most, load)
             self._stats.in_flight = self._active
-            self._stats.limit = self._limit if self._limit < self._options.concurrency else 0
+            self._stats.limit = self._limit if self._limit < self._most else 0
             self._wake_workers()
 
     async def _drain(self) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from skitter.clock import Clock
+from skitter.crawl.aliases.watch import AliasWatch
 from skitter.crawl.blackbox import BlackBox
 from skitter.crawl.discover import LinkFinder
 from skitter.crawl.hops import Reservations
@@ -14,6 +15,7 @@ from skitter.crawl.relevance import Relevance
 from skitter.crawl.rights import Rights
 from skitter.crawl.sitemaps import SitemapFinder
 from skitter.crawl.traps.guard import TrapGuard
+from skitter.crawl.windows import JobWindows
 from skitter.fetch.base import Fetcher
 from skitter.frontier.base import Frontier, FrontierControl, FrontierReader
 from skitter.job.spec import Job
@@ -44,12 +46,16 @@ class Equipment:
     """The registered domains of entries and seeds: where a job's own headers may go."""
     sitemaps: SitemapFinder
     guard: TrapGuard | None = None
+    aliases: AliasWatch | None = None
+    """Recognises hosts that are one site; None where the job does not want that."""
     relevance: Relevance | None = None
     """How a best-first crawl scores pages; None in any other order."""
     keeps_raw: bool = False
     """Whether exchanges are kept for an archive."""
     rights: Rights | None = None
     """Where others may take leases over: asked before every request."""
+    windows: JobWindows | None = None
+    """How often domains may be asked; None where nothing says so."""
 
     def widen(self, urls: Iterable[str]) -> None:
         """Take the hosts of ``urls`` into the scope."""

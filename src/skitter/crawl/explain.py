@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import msgspec
 
+from skitter.crawl.aliases.book import AliasBook
 from skitter.crawl.judge import Judge
 from skitter.crawl.manners import Manners
 from skitter.crawl.traps.guard import TrapGuard
@@ -35,6 +36,7 @@ class Explainer:
     normaliser: Normaliser
     manners: Manners
     guard: TrapGuard | None = None
+    aliases: AliasBook | None = None
 
     async def explain(self, url: str) -> dict[str, object]:
         """Return facts and reasons about ``url``, ready for JSON."""
@@ -69,7 +71,9 @@ class Explainer:
         if isinstance(record, dict):
             outcome, error = record.get("outcome"), record.get("error")
             duplicate = record.get("duplicate_of")
-            if outcome == "duplicate":
+            if outcome == "duplicate" and error:
+                words = f"was not fetched: {error}; see {duplicate}"
+            elif outcome == "duplicate":
                 words = f"redirects to {duplicate}, which has a record of its own"
             elif error:
                 words = f"{words} ({outcome}): {error}"
@@ -82,6 +86,9 @@ class Explainer:
         decision = self.judge.explain(normal.url, normal.host)
         if not decision.allowed:
             return f"never queued: {decision.sentence}"
+        alias = self.aliases.explain(normal.url, normal.host) if self.aliases else None
+        if alias is not None:
+            return f"never queued: {alias}"
         trap = self.guard.explain(normal.url) if self.guard is not None else None
         if trap is not None:
             return f"never queued: {trap}"

@@ -3,6 +3,7 @@
 The same judge answers the hot path (a code or None) and the person who asks why.
 """
 
+from skitter.crawl.site_rules import SiteRules
 from skitter.fetch.types import SuffixFilter
 from skitter.job.pattern import LinkFilter
 from skitter.job.spec import Job, Sitemaps
@@ -12,10 +13,11 @@ from skitter.url.scope import Scope
 
 
 class Judge:
-    """The job's scope, patterns and depth."""
+    """The job's scope, patterns and depth, and what is set for sites."""
 
-    def __init__(self, job: Job, scope: Scope) -> None:
+    def __init__(self, job: Job, scope: Scope, sites: SiteRules | None = None) -> None:
         self.scope = scope
+        self.sites = sites or SiteRules(job)
         self._depth = job.depth
         self._dynamic_depth = job.dynamic_depth
         self._follows = job.sitemaps is not Sitemaps.ONLY
@@ -30,6 +32,9 @@ class Judge:
 
     def refusal(self, url: str, host: HostKey, depth: int = 0) -> Code | None:
         """Return why a link is not queued, as a code; None when it is."""
+        said = self.sites.refusal(host, depth) if self.sites.any else None
+        if said is Code.BLACKLIST:
+            return said
         if not self.scope.contains(url, host):
             return Code.SCOPE
         if self._suffixes.why_not(url) is not None:
@@ -38,13 +43,16 @@ class Judge:
             return Code.EXCLUDE
         if self._dynamic_depth is not None and depth > self._dynamic_depth and "?" in url:
             return Code.DEPTH
-        return None
+        return said
 
     def explain(self, url: str, host: HostKey, depth: int = 0) -> Decision:
         """Return the same judgement in words."""
         code = self.refusal(url, host, depth)
         if code is None:
             return ALLOWED
+        said = self.sites.explain(host, depth)
+        if said.code is code:
+            return said
         if code is Code.SCOPE:
             sentence = self.scope.why_not(url)
         elif code is Code.SUFFIX:

@@ -167,7 +167,7 @@ class Crawl:
     async def _summary(self, seconds: float) -> Summary:
         await self._show()
         totals, stats = self._totals, self.stats
-        guard = self._with.guard
+        guard, aliases = self._with.guard, self._with.aliases
         waits = stats.waiting_until_ms if self.engine.stopped_by == "waiting" else None
         return Summary(
             pages=totals.pages,
@@ -193,6 +193,7 @@ class Crawl:
             sitemap_urls=totals.sitemap_urls,
             sitemap_faults=totals.sitemap_faults,
             only_sitemaps=self._job.sitemaps is Sitemaps.ONLY,
+            aliases=aliases.book.kept_names() if aliases is not None else {},
             traps=dict(guard.cut) if guard is not None else {},
             warc=self._places.warc,
         )

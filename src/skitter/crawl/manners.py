@@ -2,16 +2,20 @@
 
 import random
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
+from typing import NamedTuple
 
 from skitter.clock import Clock
 from skitter.crawl.keep import Keeper
+from skitter.crawl.site_rules import SiteRules
 from skitter.crawl.trip import Kept
 from skitter.errors import AddressRefused, FetchError, FetchTimeout
 from skitter.fetch.base import Fetcher, Request, Response
 from skitter.fetch.redirects import Follow, next_hop
 from skitter.frontier.base import FrontierReader
+from skitter.frontier.model import Freed
 from skitter.job.spec import Job
 from skitter.politeness.dead_hosts import DeadHosts
 from skitter.politeness.pace import HostPace, PaceOptions, Verdict
@@ -25,6 +29,8 @@ ROBOTS_HOPS = 5
 ROBOTS_BYTES = 512 * 1024
 """A little over what is read of a robots.txt; an endless one is cut there, not refused."""
 PACES_KEPT = 100_000
+LATELY_S = 10.0
+"""A host may have been told a delay this long ago that was out of date by then."""
 THROTTLED = frozenset({429, 503})
 
 Send = Callable[[Request], Awaitable[Response]]
@@ -44,6 +50,8 @@ class Manners:
         rng: random.Random,
         keeper: Keeper | None = None,
     ) -> None:
+        self.sites = SiteRules(job)
+        """What is set for sites; the job's own view of it is put here."""
         self._reader = reader
         self._clock = clock
         self._rng = rng
@@ -53,10 +61,11 @@ class Manners:
             per_host=job.polite.per_host,
             adaptive=job.polite.adaptive,
         )
-        # A crawl has an end: a site whose robots.txt cannot be read is asked again within seconds.
-        options = RobotsOptions(unavailable_first_s=5.0)
-        ask = partial(self._fetch_robots, fetcher.fetch)
-        self._robots = RobotsCache(ask, job.http.agent, clock, options)
+        self._agent = job.http.agent
+        self._ask = partial(self._fetch_robots, fetcher.fetch)
+        self._caches: dict[str, RobotsCache] = {}
+        """The rules of sites for each name that we go by."""
+        self._lately: OrderedDict[HostKey, _Told] = OrderedDict()
         self._paces: OrderedDict[HostKey, HostPace] = OrderedDict()
         self._unsaved: dict[str, bytes] = {}
         self._forbidden: dict[str, str] = {}
@@ -75,7 +84,23 @@ class Manners:
         site = origin(url)
         if site in self._forbidden:
             raise AddressRefused(url, self._forbidden[site])
-        return self._robots.peek(site)
+        return self._robots(url).peek(site)
+
+    def _robots(self, url: str) -> RobotsCache:
+        """Return the rules for the name by which the host of ``url`` is asked."""
+        agent = self.sites.agent(host_key(url)) if self.sites.any else self._agent
+        found = self._caches.get(agent)
+        if found is None:
+            # A crawl has an end: a site whose robots.txt cannot be read is asked again within
+            # seconds.
+            options = RobotsOptions(unavailable_first_s=5.0)
+            found = self._caches[agent] = RobotsCache(self._ask, agent, self._clock, options)
+        return found
+
+    def agent_header(self, host: HostKey) -> Mapping[str, str]:
+        """Return the header that names us to a host, where another name is set for it."""
+        agent = self.sites.of(host).agent
+        return {} if agent is None else {"User-Agent": agent}
 
     @property
     def obeys_robots(self) -> bool:
@@ -84,14 +109,14 @@ class Manners:
 
     async def robots_known(self, url: str) -> AgentRobots | None:
         """Return the rules for ``url`` if they are in memory or in the store."""
-        return self._robots.peek(origin(url)) or await self.robots_stored(url)
+        return self._robots(url).peek(origin(url)) or await self.robots_stored(url)
 
     async def robots_stored(self, url: str) -> AgentRobots | None:
         """Return the rules for ``url`` if the store has them from an earlier run."""
         site = origin(url)
         stored = await self._reader.mark(_mark(site))
-        if stored is not None and self._robots.load(site, stored):
-            return self._robots.peek(site)
+        if stored is not None and self._robots(url).load(site, stored):
+            return self._robots(url).peek(site)
         return None
 
     async def ask_robots(self, url: str, lead: Lead | None = None) -> AgentRobots:
@@ -100,7 +125,7 @@ class Manners:
         Of several callers the first does so for all; ``lead`` says how.
         """
         site = origin(url)
-        found = await self._robots.get(site, lead or self.request_robots)
+        found = await self._robots(url).get(site, lead or self.request_robots)
         if site in self._forbidden:
             raise AddressRefused(url, self._forbidden[site])
         return found
@@ -108,15 +133,16 @@ class Manners:
     async def request_robots(self, site: str, send: Send | None = None) -> AgentRobots:
         """Ask a site for its rules; ``send`` makes the requests, those of redirects as well."""
         fetch = None if send is None else partial(self._fetch_robots, send)
-        found = await self._robots.request(site, fetch)
-        exported = self._robots.export(site)
+        cache = self._robots(f"{site}/")
+        found = await cache.request(site, fetch)
+        exported = cache.export(site)
         if exported is not None and site not in self._forbidden:
             self._unsaved[_mark(site)] = exported
         return found
 
     def robots_lock(self, site: str) -> str:
         """Return the name of the lock under which one process asks a site for its rules."""
-        return f"{_mark(site)} {self._robots.token}"
+        return f"{_mark(site)} {self._robots(f'{site}/').token}"
 
     def take_marks(self) -> dict[str, bytes]:
         """Return what is to be kept with the next ack."""
@@ -133,7 +159,12 @@ class Manners:
         for _ in range(ROBOTS_HOPS + 1):
             try:
                 response = await send(
-                    Request(url=at, cut_bytes=ROBOTS_BYTES, keep_raw=self._keeper is not None)
+                    Request(
+                        url=at,
+                        headers=self.agent_header(host_key(at)),
+                        cut_bytes=ROBOTS_BYTES,
+                        keep_raw=self._keeper is not None,
+                    )
                 )
             except AddressRefused as refusal:
                 if at == url:
@@ -158,8 +189,24 @@ class Manners:
         """Return the delay robots.txt asks for, if it is known."""
         if not self._obeys:
             return None
-        robots = self._robots.peek(origin(url))
+        robots = self._robots(url).peek(origin(url))
         return robots.crawl_delay if robots is not None else None
+
+    def _options(self, host: HostKey) -> PaceOptions:
+        """Return the pace that is asked for: what is set for a host, else the job's."""
+        if not self.sites.any:
+            return self.pace_options
+        found = self.sites.of(host)
+        job = self.pace_options
+        return replace(
+            job,
+            delay_s=job.delay_s if found.delay is None else found.delay,
+            per_host=found.per_host or job.per_host,
+        )
+
+    def per_host(self, host: HostKey) -> int:
+        """Return how many requests to a host may be under way."""
+        return self.sites.of(host).per_host or self.pace_options.per_host
 
     def pace(self, host: HostKey) -> HostPace:
         """Return a host's pace."""
@@ -168,31 +215,72 @@ class Manners:
             found = self._paces[host] = HostPace(self.pace_options, self._rng)
             if len(self._paces) > PACES_KEPT:
                 self._paces.popitem(last=False)
+        found.options = self._options(host)
         return found
+
+    def delay(self, host: HostKey, url: str) -> Verdict:
+        """Return what follows from a request that was answered a moment ago and taught nothing."""
+        now_ms = self._clock.now_ms()
+        pace, crawl_delay = self.pace(host), self.crawl_delay(url)
+        delay_ms = pace.effective_delay_ms(crawl_delay)
+        floor_ms = pace.floor_ms(crawl_delay)
+        return self._told(host, Verdict(now_ms + delay_ms, delay_ms, None, "", floor_ms=floor_ms))
+
+    def _told(self, host: HostKey, verdict: Verdict) -> Verdict:
+        """Remember what the store is about to be told of a host."""
+        boot, lately = self._clock.boot(), self._lately
+        lately[host] = _Told(boot, verdict.delay_ms, verdict.floor_ms)
+        lately.move_to_end(host)
+        while next(iter(lately.values())).boot < boot - LATELY_S:
+            lately.popitem(last=False)
+        return verdict
+
+    def retuned(self) -> Iterator[Freed]:
+        """Yield what the store was told of hosts lately, as it has to be by the settings of now.
+
+        It may have come there after somebody changed them, and before this process heard of it.
+        """
+        for host, told in self._lately.items():
+            set_ms = round(self._options(host).delay_s * 1000)
+            delay_ms = max(set_ms, told.floor_ms)
+            if delay_ms != told.delay_ms:
+                yield Freed(0, host, delay_ms, floor_ms=told.floor_ms, retuned=True)
+        self._lately.clear()
 
     def answered(self, host: HostKey, response: Response) -> Verdict:
         """Take note of a response."""
         self.dead.succeeded(host)
-        return self.pace(host).on_response(
+        verdict = self.pace(host).on_response(
             response.status,
             response.elapsed_ms,
             response.headers.get("retry-after"),
             self._clock.now_ms(),
             crawl_delay_s=self.crawl_delay(response.url),
         )
+        return self._told(host, verdict)
 
     def faulted(self, host: HostKey, error: FetchError) -> Verdict:
         """Take note of a request that brought nothing; a dead host rests until it may be tried."""
-        now_ms = self._clock.now_ms()
-        pace, crawl_delay = self.pace(host), self.crawl_delay(error.url)
-        delay_ms = pace.effective_delay_ms(crawl_delay)
-        verdict = Verdict(now_ms + delay_ms, delay_ms, None, "")
+        verdict = self.delay(host, error.url)
         if error.host_fault or isinstance(error, FetchTimeout):
-            verdict = pace.on_fault(now_ms, crawl_delay_s=crawl_delay)
+            crawl_delay = self.crawl_delay(error.url)
+            verdict = self.pace(host).on_fault(self._clock.now_ms(), crawl_delay_s=crawl_delay)
+            self._told(host, verdict)
         dead_until = self.dead.failed(host) if error.host_fault else None
         if dead_until is None:
             return verdict
-        return verdict._replace(next_allowed_ms=max(verdict.next_allowed_ms, dead_until))
+        return verdict._replace(
+            next_allowed_ms=max(verdict.next_allowed_ms, dead_until),
+            held_until_ms=max(verdict.held_until_ms, dead_until),
+        )
+
+
+class _Told(NamedTuple):
+    """What the store was told of a host."""
+
+    boot: float
+    delay_ms: int
+    floor_ms: int
 
 
 def _mark(site: str) -> str:

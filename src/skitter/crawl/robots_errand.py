@@ -14,6 +14,7 @@ import msgspec
 
 from skitter.crawl.equipment import Equipment
 from skitter.crawl.trip import Trip
+from skitter.crawl.windows import PutOff
 from skitter.errors import FetchError
 from skitter.fetch.base import Request, Response
 from skitter.frontier.model import Freed
@@ -27,6 +28,8 @@ KEEP_S = 2.0
 POLL_MS = 200
 MOST_WAIT_MS = 10_000
 """A robots.txt that lies on a host which rests longer than this counts as unreachable."""
+MOST_GRANT_MS = 600_000
+"""How long a redirect waits for a rate window: beginning anew would take from it as well."""
 
 
 class RobotsErrand:
@@ -52,7 +55,11 @@ class RobotsErrand:
                 break
             await asyncio.sleep(min(wait_ms, POLL_MS) / 1000)
         if found is None:
-            found = await self._keeping(name, manners.request_robots(site, self._send))
+            try:
+                found = await self._keeping(name, manners.request_robots(site, self._send))
+            except PutOff:
+                await frontier.lock(name, lease.id, 0)
+                raise
             # Before the lock and the gate are let go: whoever has them next finds it.
             await frontier.ack([], marks=manners.take_marks())
         if not wait_ms:
@@ -73,26 +80,36 @@ class RobotsErrand:
 
     async def _send(self, request: Request) -> Response:
         """Make one of the requests; redirects come here, too."""
-        rights, trip = self._with.rights, self._trip
+        rights, windows, trip = self._with.rights, self._with.windows, self._trip
+        host = host_key(request.url)
+        if self._with.manners.sites.is_blacklisted(host):
+            raise FetchError(request.url, f"{host} is blacklisted")
         if rights is not None:
             request = msgspec.structs.replace(request, permit=partial(rights.check, trip.lease))
-        host = host_key(request.url)
+        if windows is not None:
+            request = msgspec.structs.replace(request, ready=windows.ready(trip.lease, host))
         fetch = self._with.fetcher.fetch
         if not self._sent:
             self._sent = True
             return await fetch(request)
         if host == trip.host:
             await self._take_turn(request.url)
+            await self._wait_granted(host)
             return await fetch(request)
         await self._enter(host, request.url)
         try:
+            await self._wait_granted(host)
             return await fetch(request)
         finally:
             self._free(Freed(trip.lease.id, host))
 
+    async def _wait_granted(self, host: HostKey) -> None:
+        if self._with.windows is not None:
+            await self._with.windows.wait(self._trip.lease, host, MOST_GRANT_MS)
+
     async def _take_turn(self, url: str) -> None:
-        manners, trip = self._with.manners, self._trip
-        delay_ms = manners.pace(trip.host).effective_delay_ms(manners.crawl_delay(trip.url))
+        trip = self._trip
+        delay_ms = self._with.manners.delay(trip.host, trip.url).delay_ms
         if not delay_ms:
             return
         wait_ms = await self._with.frontier.turn(trip.lease, trip.host, delay_ms, MOST_WAIT_MS)

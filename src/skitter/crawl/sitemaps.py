@@ -158,12 +158,16 @@ class SitemapFinder:
         return [self.link(normal, 0, "") for normal in self._parsed(places)]
 
     def _parsed(self, urls: Iterable[str]) -> Iterator[NormalUrl]:
-        """Yield what is a URL."""
+        """Yield what is a URL, and not of a site that nothing is asked of."""
         for url in urls:
             try:
-                yield self._normaliser.absolute(url)
+                normal = self._normaliser.absolute(url)
             except UrlError:
                 continue
+            if self._judge.sites.is_blacklisted(normal.host):
+                self._finder.cut[Code.BLACKLIST] += 1
+                continue
+            yield normal
 
     def _queueable(
         self, normals: Iterable[NormalUrl], level: int, referrer: str, host: HostKey
@@ -199,6 +203,7 @@ class SitemapFinder:
                 normal = self._normaliser.absolute(entry.loc)
             except UrlError:
                 continue
+            normal = self._finder.under_kept_name(normal, LISTED_DEPTH, referrer)
             refusal = self._judge.refusal(normal.url, normal.host, LISTED_DEPTH)
             if refusal is not None:
                 self._finder.cut[refusal] += 1

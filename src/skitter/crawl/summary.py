@@ -69,7 +69,7 @@ def _tally_sitemap(record: PageRecord, *, guessed: bool) -> Tally:
     if record.outcome == Outcome.OK:
         found += [("sitemaps", 1), ("sitemap_urls", record.n_links or 0)]
     # Nobody has promised that there is something at the usual places.
-    if record.error and not guessed:
+    if record.error and not guessed and record.outcome != Outcome.DUPLICATE:
         found.append(("sitemap_faults", 1))
     return tuple(found)
 
@@ -126,6 +126,8 @@ class Summary:
     sitemap_faults: int = 0
     only_sitemaps: bool = False
     """Whether the crawl was to follow nothing but sitemaps."""
+    aliases: dict[str, str] = field(default_factory=dict)
+    """Hosts that are crawled under another name, and that name."""
     traps: dict[str, Cut] = field(default_factory=dict)
     """By URL template: what the trap guard cut."""
     warc: Path | None = None

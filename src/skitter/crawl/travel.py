@@ -7,12 +7,14 @@ import asyncio
 from collections.abc import Callable, Mapping
 from functools import partial
 
+from skitter.crawl.aliases.ending import is_left_out
 from skitter.crawl.endings import Endings
 from skitter.crawl.equipment import Equipment
 from skitter.crawl.keep import Keeper
 from skitter.crawl.records import lead_to, recorded_url
 from skitter.crawl.robots_errand import RobotsErrand
 from skitter.crawl.trip import Ended, Trip, Visit
+from skitter.crawl.windows import PutOff
 from skitter.errors import FetchError, TooManyRedirects, UrlError
 from skitter.fetch.base import FetchLimits, Request, Response, Taker
 from skitter.fetch.redirects import BadRedirect, Follow, next_hop
@@ -42,6 +44,7 @@ class Traveller:
         self._free = free
         """Called when a response has arrived, so that its host may be asked again."""
         self._headers = equipment.job.http.resolved_headers()
+        self._sites = equipment.manners.sites
         self._keeper = Keeper(equipment.job, equipment.clock) if equipment.keeps_raw else None
 
     async def fetch(
@@ -53,7 +56,8 @@ class Traveller:
     ) -> Response:
         """Fetch, following redirects, each hop judged on its own; raises ``Ended`` on the way.
 
-        With ``stream`` the body goes there, whatever its media type.
+        With ``stream`` the body goes there, whatever its media type. Raises ``PutOff`` when a
+        request has to wait for longer than a visit may.
         """
         await self._robots_allow(trip)
         while True:
@@ -61,6 +65,8 @@ class Traveller:
             match next_hop(trip.url, response):
                 case Follow(target):
                     await self._follow(trip, target, response, verdict)
+                    if self._with.windows is not None:
+                        await self._with.windows.wait(trip.lease, trip.host, MAX_HOP_WAIT_MS)
                 case BadRedirect(why):
                     self._let_go(trip, verdict)
                     raise Ended(
@@ -77,16 +83,17 @@ class Traveller:
     ) -> tuple[Response, Verdict]:
         equipment = self._with
         keeps = self._keeper is not None and stream is None
-        rights = equipment.rights
+        rights, windows = equipment.rights, equipment.windows
         try:
             request = Request(
                 url=trip.url,
                 headers=self._own_headers(trip),
-                accept_types=equipment.job.http.types if stream is None else (),
+                accept_types=self._sites.types(trip.host) if stream is None else (),
                 keep_raw=keeps,
                 stream=stream,
                 limits=limits,
                 permit=None if rights is None else partial(rights.check, trip.lease),
+                ready=None if windows is None else windows.ready(trip.lease, trip.host),
             )
             response = await equipment.fetcher.fetch(request)
         except FetchError as error:
@@ -101,19 +108,31 @@ class Traveller:
             raise Ended(self._endings.put_off(trip, response, verdict))
         return response, verdict
 
+    def put_off(self, trip: Trip, put_off: PutOff) -> Visit:
+        """End a visit whose next request may not be made now; nothing counts as tried."""
+        windows, at_ms = self._with.windows, put_off.at_ms
+        if windows is not None:
+            at_ms = windows.rest_until_ms(trip.host, put_off)
+        self._free(Freed(trip.lease.id, trip.host, None, at_ms))
+        if trip.chain:
+            return self._leave_to_queue(trip)
+        return self._endings.later(trip, Result.DEFER, None, "")
+
     def _own_headers(self, trip: Trip) -> Mapping[str, str]:
-        """Return the job's headers for its own sites: they may hold secrets."""
+        """Return the job's headers for its own sites, for they may hold secrets, and our name."""
+        named = self._with.manners.agent_header(trip.host) if self._sites.any else _NO_HEADERS
         if not self._headers or not self._with.home.contains(trip.url, trip.host):
-            return _NO_HEADERS
+            return named
         downgraded = trip.lease.url.startswith("https") and not trip.url.startswith("https")
-        return _NO_HEADERS if downgraded else self._headers
+        return named if downgraded else {**self._headers, **named}
 
     def _let_go(self, trip: Trip, verdict: Verdict) -> None:
         rest_ms = verdict.next_allowed_ms
         # Without a delay the gate needs no time of its own: it is open.
         if not verdict.delay_ms and rest_ms <= self._with.clock.now_ms():
             rest_ms = 0
-        self._free(Freed(trip.lease.id, trip.host, verdict.delay_ms, rest_ms))
+        told = (verdict.delay_ms, rest_ms, verdict.floor_ms, verdict.held_until_ms)
+        self._free(Freed(trip.lease.id, trip.host, *told))
 
     async def _robots_allow(self, trip: Trip) -> None:
         """Ask the site's rules about the URL at hand; ends the visit when they forbid it."""
@@ -147,7 +166,8 @@ class Traveller:
         decision = robots.judge(trip.url)
         if decision.code is Code.ROBOTS_UNAVAILABLE and trip.lease.attempts + 1 < ROBOTS_TRIES:
             at_ms = max(robots.expires_at_ms, manners.rests_until_ms(trip.url))
-            self._free(Freed(trip.lease.id, trip.host, None, manners.rests_until_ms(trip.url)))
+            rests_ms = manners.rests_until_ms(trip.url)
+            self._free(Freed(trip.lease.id, trip.host, None, rests_ms, held_until_ms=rests_ms))
             return self._endings.later(trip, Result.RETRY, at_ms, decision.code)
         if robots.unavailable and robots.status is None:
             why = f"robots.txt could not be read: {robots.error}"
@@ -156,8 +176,8 @@ class Traveller:
 
     async def _after_robots_request(self, trip: Trip) -> None:
         """Let the delay pass after the request for robots.txt, in the queue where that is due."""
-        manners = self._with.manners
-        delay_ms = manners.pace(trip.host).effective_delay_ms(manners.crawl_delay(trip.url))
+        verdict = self._with.manners.delay(trip.host, trip.url)
+        delay_ms = verdict.delay_ms
         if not delay_ms:
             return
         if trip.chain:
@@ -166,8 +186,7 @@ class Traveller:
             if wait_ms <= MAX_HOP_WAIT_MS:
                 await asyncio.sleep(wait_ms / 1000)
                 return
-        rests_until_ms = self._with.clock.now_ms() + delay_ms
-        self._free(Freed(trip.lease.id, trip.host, delay_ms, rests_until_ms))
+        self._let_go(trip, verdict)
         raise Ended(self._endings.later(trip, Result.DEFER, None, ""))
 
     async def _follow(self, trip: Trip, target: str, response: Response, verdict: Verdict) -> None:
@@ -189,7 +208,7 @@ class Traveller:
         except (Ended, FetchError):
             self._let_go(trip, verdict)
             raise
-        alone = self._with.job.polite.per_host == 1 or (
+        alone = self._with.manners.per_host(trip.host) == 1 or (
             not verdict.delay_ms and self._with.rights is None
         )
         if normal.host == trip.host and alone and verdict.delay_ms <= MAX_HOP_WAIT_MS:
@@ -239,11 +258,14 @@ class Traveller:
         raise Ended(visit)
 
     def _judge_sitemap_hop(self, trip: Trip, normal: NormalUrl) -> None:
+        refusal = self._sites.explain(normal.host, 0)
         # What a site or a person names may lie anywhere: what it lists is judged.
-        if trip.lease.depth == 0 or self._with.sitemaps.is_near(normal, trip.lease.host):
+        near = trip.lease.depth == 0 or self._with.sitemaps.is_near(normal, trip.lease.host)
+        if near and refusal.allowed:
             return
-        why = self._with.judge.scope.why_not(normal.url)
-        refusal = Decision.refuse(Code.SCOPE, f"redirects to {normal.url}: {why}")
+        code = Code.SCOPE if refusal.allowed else refusal.code
+        why = self._with.judge.scope.why_not(normal.url) if refusal.allowed else refusal.sentence
+        refusal = Decision.refuse(code, f"redirects to {normal.url}: {why}")
         visit = self._endings.refused(trip, refusal)
         lead_to(visit, trip, normal)
         raise Ended(visit)
@@ -261,7 +283,8 @@ class Traveller:
         # Noted before the store is asked: a visit that is broken off there lets its targets go.
         trip.hops.append(Hop(normal.fp, normal.host))
         [known] = await equipment.reader.seen(trip.lease.job, [(normal.host, normal.fp)])
-        if known:
+        trip.to_alias = known and await is_left_out(equipment, trip, normal)
+        if known and not trip.to_alias:
             raise Ended(await self._duplicate(trip, normal, response))
 
     async def _duplicate(self, trip: Trip, normal: NormalUrl, response: Response) -> Visit:
@@ -275,10 +298,9 @@ class Traveller:
         """Wait for the target host's gate; a hop is a request like any other."""
         equipment = self._with
         patience = equipment.clock.boot() + MAX_HOP_WAIT_MS / 1000
+        target = None if trip.to_alias else normal.fp
         while True:
-            wait_ms = await equipment.frontier.enter(
-                trip.lease, trip.host, MAX_HOP_WAIT_MS, normal.fp
-            )
+            wait_ms = await equipment.frontier.enter(trip.lease, trip.host, MAX_HOP_WAIT_MS, target)
             if not wait_ms:
                 trip.entered = True
                 return

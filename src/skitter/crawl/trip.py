@@ -74,6 +74,8 @@ class Trip:
     seen: set[Fingerprint] = field(default_factory=set)
     wider_scope: list[str] = field(default_factory=list)
     kept: list[Kept] = field(default_factory=list)
+    to_alias: bool = False
+    """Whether a redirect leads to another name of the site, where alone the page can be had."""
     answered_ms: int | None = None
     """When the last response had arrived."""
     found: list[Link] = field(default_factory=list)

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from weakref import WeakValueDictionary
 
+from skitter.crawl.aliases.ending import under_kept_name
 from skitter.crawl.endings import Endings
 from skitter.crawl.equipment import Equipment
 from skitter.crawl.ordering import is_doubtful
@@ -17,6 +18,7 @@ from skitter.crawl.records import describe
 from skitter.crawl.sitemap_visit import SitemapVisitor
 from skitter.crawl.travel import Traveller
 from skitter.crawl.trip import Ended, Trip, Visit
+from skitter.crawl.windows import PutOff
 from skitter.errors import FetchError, FrontierError
 from skitter.fetch.base import Response
 from skitter.frontier.model import MAX_LOST, MAX_LOST_SHARED, Freed, Lease, Link, Result
@@ -33,6 +35,8 @@ log = logging.getLogger(__name__)
 MOST_WAITING = 8
 """Visits that wait for their turn; further ones are put off."""
 TURN_MS = 250
+UNGATED_MS = 2_000
+"""How long a URL waits whose host has just ceased to be blacklisted: it came without a gate."""
 SAMPLE_CHARS = 4_000
 """Text of a page that is looked at to judge its relevance."""
 
@@ -48,6 +52,7 @@ class Visitor:
 
     def __init__(self, equipment: Equipment, free: Callable[[Freed], None]) -> None:
         self._with = equipment
+        self._free = free
         self._endings = Endings(equipment)
         self._traveller = Traveller(equipment, self._endings, free)
         self._sitemaps = SitemapVisitor(equipment, self._traveller, self._endings)
@@ -68,9 +73,12 @@ class Visitor:
         trip = Trip(lease, lease.url, lease.host, seen={lease.fp})
         try:
             self._refuse_poison(trip)
+            self._mind_settings(trip)
             return await self._visit(trip)
         except Ended as ended:
             return ended.visit
+        except PutOff as put_off:
+            return self._traveller.put_off(trip, put_off)
         except FetchError as error:
             return self._endings.failed(trip, error)
         except (FrontierError, asyncio.CancelledError):
@@ -96,7 +104,25 @@ class Visitor:
             why = f"given up: the process died or hung {lost} times while it was open"
             raise Ended(self._endings.end(trip, Outcome.FAILED, why, reason="poison"))
 
+    def _mind_settings(self, trip: Trip) -> None:
+        """End the visit when nothing is to be asked here any more since the URL was queued."""
+        sites, lease = self._with.judge.sites, trip.lease
+        if sites.any:
+            decision = sites.explain(lease.host, lease.depth if trip.is_page else 0)
+            if not decision.allowed:
+                # Those behind it need not wait: nobody was asked for this one.
+                drains = decision.code is Code.BLACKLIST
+                self._free(Freed(lease.id, lease.host, drains=drains, unasked=True))
+                raise Ended(self._endings.refused(trip, decision))
+        if not lease.gated:
+            at_ms = self._with.clock.now_ms() + UNGATED_MS
+            raise Ended(self._endings.later(trip, Result.DEFER, at_ms, ""))
+
     async def _visit(self, trip: Trip) -> Visit:
+        other = await under_kept_name(self._with, self._endings, trip)
+        if other is not None:
+            self._free(Freed(trip.lease.id, trip.host, unasked=True))
+            return other
         if not trip.is_page:
             return await self._sitemaps.visit(trip)
         guard, lease = self._with.guard, trip.lease
@@ -117,7 +143,11 @@ class Visitor:
     async def _visit_page(self, trip: Trip) -> Visit:
         self._beware(trip)
         response = await self._traveller.fetch(trip)
-        return self._read(trip, response)
+        visit = self._read(trip, response)
+        aliases = self._with.aliases
+        if aliases is not None and aliases.is_due:
+            await aliases.decide()
+        return visit
 
     def _broken(self, trip: Trip, error: Exception) -> Visit:
         log.error("visiting %s failed", trip.url, exc_info=error)
@@ -150,12 +180,16 @@ class Visitor:
         directives = robots_directives(
             page.robots if equipment.manners.obeys_robots else (),
             response.headers.get("x-robots-tag") if equipment.manners.obeys_robots else None,
-            equipment.job.http.agent,
+            equipment.manners.sites.agent(trip.host),
         )
         outcome = Outcome.NOINDEX if directives.noindex else Outcome.OK
         visit = self._endings.end(trip, outcome, None, response=response)
         assert visit.record is not None
         visit.digest = describe(visit.record, page, response, noindex=directives.noindex)
+        if equipment.aliases is not None:
+            visit.digest = equipment.aliases.saw(
+                visit.record, response.body, visit.digest, trip.host
+            )
         if trip.wider_scope:
             visit.wider_scope = [trip.url]
             equipment.widen(visit.wider_scope)

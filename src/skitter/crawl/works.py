@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from skitter.clock import Clock
 from skitter.crawl.desk import Desks, FreedHosts
 from skitter.crawl.rights import Holdings, Rights
+from skitter.crawl.windows import Windows
 from skitter.frontier.base import Frontier, FrontierReader
 from skitter.frontier.model import LEASE_MS
 
@@ -61,3 +62,5 @@ class Works:
     freed: FreedHosts
     rights: Rights | None = None
     """None where nobody else could take a lease over."""
+    windows: Windows | None = None
+    """The grants of this process under rate windows."""

@@ -5,7 +5,7 @@ A fetcher opens sockets, enforces the caps it is given and translates every faul
 """
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -50,6 +50,9 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     still fail after some pieces: over a cap, on broken data, in time."""
     permit: Callable[[], None] | None = None
     """Called right before the request is written; what it raises calls the request off."""
+    ready: Callable[[], Awaitable[None]] | None = None
+    """Awaited when there is a connection, before ``permit``; what it raises calls the request off,
+    and the connection is kept. The time it takes is not the server's and does not count."""
 
 
 class Raw(msgspec.Struct, frozen=True):
@@ -122,6 +125,19 @@ class Response(msgspec.Struct, frozen=True, kw_only=True):
             return header
         kind = self.media_type
         return header if header and types.media_type(header) == kind else kind or None
+
+
+class Gate(Protocol):
+    """Lets so many requests at a time go to one address."""
+
+    def minds(self, address: str) -> bool:
+        """Tell whether requests to an IP address are counted."""
+
+    async def enter(self, address: str) -> None:
+        """Wait until a request may go to ``address``; what it raises calls the request off."""
+
+    def leave(self, address: str) -> None:
+        """Take note that a request has ended."""
 
 
 class Fetcher(Protocol):

@@ -31,11 +31,14 @@ class HttpConnection(asyncio.Protocol):
         "_transport",
         "_waiter",
         "address",
+        "counted",
         "due",
         "idle_since",
         "is_open",
         "origin",
+        "place",
         "used",
+        "waited_s",
     )
 
     def __init__(self, origin: Origin, on_lost: Callable[["HttpConnection"], None]) -> None:
@@ -44,6 +47,12 @@ class HttpConnection(asyncio.Protocol):
         self.is_open = False
         self.used = 0
         self.idle_since = 0.0
+        self.counted = False
+        """Whether its address has a gate that minds it."""
+        self.place = ""
+        """The address at whose gate it has been let in, until its request has ended."""
+        self.waited_s = 0.0
+        """How long that took before there was a connection."""
         self.due = 0.0
         self._total_due = 0.0
         self._on_lost = on_lost

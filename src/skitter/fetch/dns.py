@@ -21,7 +21,16 @@ from skitter.errors import AddressRefused, DnsError, FetchError
 from skitter.fetch.guard import AddressGuard
 from skitter.fetch.hosts import HostsTable
 
-Lookup = Callable[[str], Awaitable[Sequence[str]]]
+
+class Aged(NamedTuple):
+    """An answer that has been known for a while."""
+
+    addresses: tuple[str, ...]
+    left_s: float
+    """For how much longer it is good."""
+
+
+Lookup = Callable[[str], Awaitable[Sequence[str] | Aged]]
 """Asks for the addresses of one name; raises ``OSError`` or ``UnicodeError`` when it has none."""
 
 _LASTING = {socket.EAI_NONAME, socket.EAI_NODATA, socket.EAI_FAIL}
@@ -115,8 +124,10 @@ class Resolver:
         """Ask once and keep the answer; never raises, so that an unwatched flight is silent."""
         options = self._options
         try:
-            found = tuple(dict.fromkeys(await self._lookup(host)))
-            why, ttl = f"{host} has no address", options.ttl_s if found else options.failure_ttl_s
+            answer = await self._lookup(host)
+            aged = answer if isinstance(answer, Aged) else Aged(tuple(answer), options.ttl_s)
+            found = tuple(dict.fromkeys(aged.addresses))
+            why, ttl = f"{host} has no address", aged.left_s if found else options.failure_ttl_s
         except socket.gaierror as exc:
             found, why = (), f"{host}: {exc.strerror or exc}"
             ttl = options.failure_ttl_s if exc.errno in _LASTING else options.trouble_ttl_s

@@ -7,7 +7,7 @@ connections a place that nothing can slip past.
 
 import asyncio
 import ssl
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from functools import cache
 from typing import Final
 
@@ -79,6 +79,10 @@ class HttpFetcher:
         head = self._head.write(origin, target, request.url, request.headers)
         connection = self.pool.take(origin)
         if connection is not None:
+            if connection.counted:
+                began = self._now()
+                await self.pool.enter(connection)
+                started += self._now() - began
             try:
                 return await self._ask(connection, request, head, started)
             except StaleConnection:
@@ -87,6 +91,7 @@ class HttpFetcher:
         limits = request.limits or self._limits
         timeout_s = min(limits.connect_s, limits.total_s)
         connection = await self.pool.open(origin, request.url, timeout_s)
+        started += connection.waited_s
         if self._closed:
             connection.abort()
         try:
@@ -101,6 +106,28 @@ class HttpFetcher:
         await self.pool.close()
 
     async def _ask(
+        self, connection: HttpConnection, request: Request, head: bytes, started: float
+    ) -> Response:
+        """Make the request; whatever comes of it, the next one is let in at the gate."""
+        try:
+            if request.ready is not None:
+                began = self._now()
+                await self._get_ready(connection, request.ready)
+                started += self._now() - began
+            return await self._exchange(connection, request, head, started)
+        finally:
+            self.pool.leave(connection)
+
+    async def _get_ready(
+        self, connection: HttpConnection, ready: Callable[[], Awaitable[None]]
+    ) -> None:
+        try:
+            await ready()
+        except BaseException:
+            self.pool.give_back(connection)
+            raise
+
+    async def _exchange(
         self, connection: HttpConnection, request: Request, head: bytes, started: float
     ) -> Response:
         if request.permit is not None:

@@ -17,7 +17,8 @@ from typing import Final
 
 from aiohappyeyeballs import AddrInfoType, start_connection
 
-from skitter.errors import AddressRefused, ConnectTimeout
+from skitter.errors import AddressRefused, ConnectError, ConnectTimeout
+from skitter.fetch.base import Gate
 from skitter.fetch.connection import HttpConnection
 from skitter.fetch.dns import Resolved, Resolver
 from skitter.fetch.faults import connect_fault, is_out_of_files
@@ -29,7 +30,7 @@ _CLOSING_S: Final = 2.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PoolOptions:
-    """Bounds on connections that wait for work."""
+    """How connections are made, and bounds on those that wait for work."""
 
     keepalive_s: float = 30.0
     """An idle connection is closed after this time."""
@@ -38,6 +39,10 @@ class PoolOptions:
     files this process may open."""
     tick_s: float = 0.25
     """How late a deadline may be noticed."""
+    egress: str = ""
+    """The address of this machine that connections are made from; empty lets the system choose."""
+    gate: Gate | None = None
+    """Counts the requests to an address, those to hosts that the hosts table names excepted."""
 
 
 class ConnectionPool:
@@ -54,6 +59,7 @@ class ConnectionPool:
         self._resolver = resolver
         self._tls = tls
         self._options = options
+        self._gate = options.gate
         self._now = now
         files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
         self._max_idle = max(1, min(options.max_idle, files // 4)) if files > 0 else 1
@@ -107,13 +113,19 @@ class ConnectionPool:
         self._active.discard(connection)
 
     async def open(self, origin: Origin, url: str, timeout_s: float) -> HttpConnection:
-        """Connect to ``origin`` for ``url`` or raise a ``FetchError``."""
+        """Connect to ``origin`` for ``url`` or raise a ``FetchError``.
+
+        The connection has been let in at the gate of its address; the time that took does not
+        count.
+        """
         doing = "resolving the name"
         try:
-            async with asyncio.timeout(timeout_s):
+            async with asyncio.timeout(timeout_s) as limit:
                 resolved = await self._resolver.resolve(origin.host, url=url)
                 doing = "connecting"
-                return await self._connect(origin, url, resolved)
+                if self._gate is None or resolved.trusted:
+                    return await self._connect(origin, url, resolved)
+                return await self._connect_counted(origin, url, resolved, limit)
         except TimeoutError as exc:
             raise ConnectTimeout(url, f"{doing} took more than {timeout_s:g} s") from exc
         except (OSError, RuntimeError, ValueError) as exc:
@@ -133,6 +145,50 @@ class ConnectionPool:
             self._all_gone = asyncio.Event()
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._all_gone.wait(), _CLOSING_S)
+
+    async def enter(self, connection: HttpConnection) -> None:
+        """Wait at the gate of a connection's address, if it is counted."""
+        if connection.counted and self._gate is not None:
+            try:
+                await self._gate.enter(connection.address)
+            except BaseException:
+                self.give_back(connection)
+                raise
+            connection.place = connection.address
+
+    def leave(self, connection: HttpConnection) -> None:
+        """Let others in at the gate: the request of a connection has ended."""
+        if connection.place and self._gate is not None:
+            self._gate.leave(connection.place)
+            connection.place = ""
+
+    async def _connect_counted(
+        self, origin: Origin, url: str, resolved: Resolved, limit: asyncio.Timeout
+    ) -> HttpConnection:
+        """Connect when the gate of the address lets it; which one answers is known only then."""
+        gate, planned = self._gate, resolved.addresses[0]
+        assert gate is not None
+        place, waited_s = planned if gate.minds(planned) else "", 0.0
+        if place:
+            due, began = limit.when(), self._now()
+            limit.reschedule(None)
+            await gate.enter(place)
+            waited_s = self._now() - began
+            limit.reschedule(None if due is None else due + waited_s)
+        try:
+            connection = await self._connect(origin, url, resolved)
+        except BaseException:
+            if place:
+                gate.leave(place)
+            raise
+        connection.counted, connection.waited_s = gate.minds(connection.address), waited_s
+        if connection.address == planned:
+            connection.place = place
+            return connection
+        if place:
+            gate.leave(place)
+        await self.enter(connection)
+        return connection
 
     async def _connect(self, origin: Origin, url: str, resolved: Resolved) -> HttpConnection:
         try:
@@ -163,8 +219,15 @@ class ConnectionPool:
                 raise AddressRefused(url, why)
             return socket.socket(family, kind, protocol)
 
+        egress = self._options.egress
+        addresses = resolved.addresses
+        if egress:
+            addresses = tuple(one for one in addresses if (":" in one) is (":" in egress))
+            if not addresses:
+                raise ConnectError(url, f"{origin.host} cannot be reached from {egress}")
         return await start_connection(
-            [_address_info(address, origin.port) for address in resolved.addresses],
+            [_address_info(address, origin.port) for address in addresses],
+            local_addr_infos=[_address_info(egress, 0)] if egress else None,
             happy_eyeballs_delay=_STAGGER_S,
             socket_factory=guarded,
         )

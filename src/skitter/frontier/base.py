@@ -12,6 +12,7 @@ lost reply: offering twice is offering once, and an ack of an ended lease change
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
+from skitter.frontier.limits import Permit, TokenWish, Wish
 from skitter.frontier.model import (
     LEASE_MS,
     Ack,
@@ -119,6 +120,28 @@ class Frontier(Protocol):
         Answers 0 when it is the caller's, else the milliseconds after which the other's ends by
         itself. A ``ttl_ms`` of 0 gives it back. A store that is restarted may forget it.
         """
+
+    async def permit(self, wanted: Sequence[Wish]) -> list[Permit]:
+        """Grant requests that the rate windows they count in allow now, in the order of the wishes.
+
+        No more than a window's number of grants is given in any stretch of its length, over all
+        who ask and whatever happens to the store in between. A call that is repeated may count
+        twice.
+        """
+
+    async def tokens(self, holder: str, wanted: Sequence[TokenWish], ttl_ms: int) -> list[int]:
+        """Say how many tokens ``holder`` uses and would like; answers how many it may use.
+
+        Over all holders there are no more than a wish says. Tokens end after ``ttl_ms`` unless
+        they are asked for again. An answer may be less than what is used: those are the holder's
+        until it has told that it uses fewer. A store that is restarted may forget them.
+        """
+
+    async def share(self, values: Mapping[str, bytes], ttl_ms: int) -> None:
+        """Let everyone have named values for a while; a store that is restarted may forget them."""
+
+    async def shared(self, names: Sequence[str]) -> list[bytes | None]:
+        """Return the values of those names that somebody shares, in order."""
 
 
 class RecordWriter(Protocol):

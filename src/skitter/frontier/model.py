@@ -71,6 +71,9 @@ class Lease(msgspec.Struct, frozen=True):
     role: Role = Role.PAGE
     rank: int = 0
     """The rank the URL was queued with."""
+    gated: bool = True
+    """Whether the host's gate is held for it. Without it nothing may be asked: its host is one of
+    which nothing is asked at all, and the URL is there to be ended."""
 
 
 Tally = tuple[tuple[str, int], ...]
@@ -125,6 +128,16 @@ class Freed(msgspec.Struct, frozen=True, gc=False):
     """The host's delay from here on; None keeps the one it has."""
     not_before_ms: int = 0
     """A back-off: the host rests at least until then."""
+    floor_ms: int = 0
+    """Of the delay, what the site asks for itself: no setting goes below it."""
+    held_until_ms: int = 0
+    """Of the back-off, what holds whatever is set for the host."""
+    retuned: bool = False
+    """The delay follows a change of settings: so does the rest that the old one made."""
+    drains: bool = False
+    """Nothing is asked of the host: its URLs are handed out without its gate, for a while."""
+    unasked: bool = False
+    """No request was made under the lease: the host need not rest for it."""
 
 
 class Grant(msgspec.Struct, frozen=True, gc=False):

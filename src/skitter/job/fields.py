@@ -4,6 +4,7 @@ Strictness is the models' affair; what is declared here is the range and the for
 """
 
 import re
+from ipaddress import ip_network
 from typing import Annotated
 
 import re2
@@ -12,6 +13,7 @@ from pydantic import AfterValidator, Field
 from skitter.errors import UrlError
 from skitter.job.entry import entry_url
 from skitter.job.keywords import fold_keyword
+from skitter.job.rate import Rate as RequestRate
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
@@ -96,6 +98,17 @@ def _parameter(value: str) -> str:
     return value
 
 
+def _window(value: str) -> str:
+    return str(RequestRate.parse(value))
+
+
+def _network(value: str) -> str:
+    try:
+        return str(ip_network(value.strip(), strict=False))
+    except ValueError:
+        raise ValueError('wanted addresses such as "104.16.0.0/13" or "2606:4700::/32"') from None
+
+
 JobId = Annotated[str, AfterValidator(_job_id)]
 EntryUrl = Annotated[str, AfterValidator(_entry)]
 Pattern = Annotated[str, AfterValidator(_pattern)]
@@ -109,8 +122,10 @@ Priority = Annotated[int, Field(ge=0, le=9)]
 Pages = Annotated[int, Field(ge=1)]
 DelayS = Annotated[float, Field(ge=0, le=86_400, allow_inf_nan=False)]
 PerHost = Annotated[int, Field(ge=1, le=1_000)]
+PerAddress = Annotated[int, Field(ge=0, le=1_000)]
 TimeoutS = Annotated[float, Field(gt=0, le=3_600, allow_inf_nan=False)]
 Size = Annotated[int, Field(ge=1)]
+Window = Annotated[str, AfterValidator(_window)]
 RunSeconds = Annotated[float, Field(gt=0, le=366 * 86_400, allow_inf_nan=False)]
 Rate = Annotated[float, Field(gt=0, lt=0.5, allow_inf_nan=False)]
 
@@ -118,6 +133,7 @@ Rate = Annotated[float, Field(gt=0, lt=0.5, allow_inf_nan=False)]
 # strict.
 Patterns = Annotated[tuple[Pattern, ...], Field(strict=False)]
 EntryUrls = Annotated[tuple[EntryUrl, ...], Field(strict=False)]
+Networks = Annotated[tuple[Annotated[str, AfterValidator(_network)], ...], Field(strict=False)]
 Suffixes = Annotated[tuple[Annotated[str, AfterValidator(_suffix)], ...], Field(strict=False)]
 Parameters = Annotated[tuple[Annotated[str, AfterValidator(_parameter)], ...], Field(strict=False)]
 Keywords = Annotated[

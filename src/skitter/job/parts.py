@@ -16,14 +16,17 @@ from skitter.job.fields import (
     HeaderName,
     HeaderValue,
     MediaTypes,
+    Networks,
     Pages,
     Parameters,
+    PerAddress,
     PerHost,
     Rate,
     RunSeconds,
     Size,
     Suffixes,
     TimeoutS,
+    Window,
 )
 from skitter.url.canonical import SESSION_PARAMS, TRACKING_PARAMS, CanonicalRules
 
@@ -71,6 +74,26 @@ class Polite(Part):
 
     delay: DelayS = Field(default=1.0, description="Seconds between two requests to one host.")
     per_host: PerHost = Field(default=1, description="Requests to one host at the same time.")
+    rate: Window | None = Field(
+        default=None,
+        description="Requests to one registered domain in any stretch of time, by all jobs of this"
+        ' kind on all machines: "20/60s".',
+    )
+    rate_ip: Window | None = Field(
+        default=None,
+        description="The same from one address of ours (`skitter node --egress`), whatever the"
+        " kind; machines that name none count as one.",
+    )
+    per_ip: PerAddress = Field(
+        default=8,
+        description="Requests to one IP address at the same time, whatever the hosts, or"
+        " `per_host` if that is more; 0 = any number.",
+    )
+    ip_exempt: Networks = Field(
+        default=(),
+        description="Addresses to which `per_ip` does not apply, such as those of a CDN:"
+        ' "104.16.0.0/13".',
+    )
     robots: bool = Field(
         default=True, description="Obey robots.txt and robots directives in pages."
     )
@@ -136,6 +159,15 @@ class Traps(Part):
     )
     max_params: Annotated[int, Field(ge=1)] = Field(
         default=24, description="Parameters in a query at most."
+    )
+
+
+class Aliases(Part):
+    """Sites that have several names, or copies under other names."""
+
+    enabled: bool = Field(
+        default=True,
+        description="Crawl a site under one of its names: hosts with equal pages at equal paths.",
     )
 
 

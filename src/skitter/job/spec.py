@@ -23,7 +23,18 @@ from skitter.job.fields import (
     Priority,
 )
 from skitter.job.identity import derived_id, entries_digest
-from skitter.job.parts import Archive, Http, Limits, Output, Part, Polite, Seen, Traps, Urls
+from skitter.job.parts import (
+    Aliases,
+    Archive,
+    Http,
+    Limits,
+    Output,
+    Part,
+    Polite,
+    Seen,
+    Traps,
+    Urls,
+)
 from skitter.job.problem import Vocabulary, refuse
 from skitter.url.partition import Partition
 from skitter.url.scope import ScopeKind
@@ -108,6 +119,7 @@ class Job(Part):
     http: Http = Http()
     urls: Urls = Urls()
     traps: Traps = Traps()
+    aliases: Aliases = Aliases()
     archive: Archive = Archive()
     seen: Seen = Seen()
     sinks: Annotated[tuple[Output, ...], Field(strict=False)] = Field(
@@ -167,7 +179,6 @@ JOB_VOCABULARY: Final = Vocabulary(
         "": frozenset(
             {"refresh", "links", "list", "detail", "article", "jump", "render", "related"}
         ),
-        "polite": frozenset({"rate", "ip"}),
         "http": frozenset({"agents", "cookies", "proxy", "proxies", "render"}),
     },
     later_values={

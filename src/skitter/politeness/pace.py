@@ -69,6 +69,10 @@ class Verdict(NamedTuple):
     """For a person: what made the host wait."""
     give_up: bool = False
     """The URL was put off for longer than anyone waits."""
+    floor_ms: int = 0
+    """Of the pause, what does not come from the setting: it holds whatever is set."""
+    held_until_ms: int = 0
+    """Up to when a back-off holds, whatever is set."""
 
 
 class HostPace:
@@ -104,6 +108,11 @@ class HostPace:
     def effective_delay_ms(self, crawl_delay_s: float | None = None) -> int:
         """Return the pause in force: the longest of setting, capped crawl-delay and learned."""
         return self._delay(crawl_delay_s)[0]
+
+    def floor_ms(self, crawl_delay_s: float | None = None) -> int:
+        """Return the pause that holds whatever is set: capped crawl-delay and learned."""
+        asked_s = min(crawl_delay_s or 0.0, self.options.max_crawl_delay_s)
+        return max(round(asked_s * 1000), self._learned_ms if self.options.adaptive else 0)
 
     def on_response(
         self,
@@ -165,7 +174,14 @@ class HostPace:
     def _go_on(self, now_ms: int, crawl_delay_s: float | None) -> Verdict:
         delay, reason = self._delay(crawl_delay_s)
         # An answer to a request sent before the host asked for rest does not end the rest.
-        return Verdict(max(now_ms + delay, self._blocked_until_ms), delay, None, reason)
+        return Verdict(
+            max(now_ms + delay, self._blocked_until_ms),
+            delay,
+            None,
+            reason,
+            floor_ms=self.floor_ms(crawl_delay_s),
+            held_until_ms=self._blocked_until_ms,
+        )
 
     def _throttled(
         self, status: int, retry_after: str | None, now_ms: int, crawl_delay_s: float | None
@@ -189,6 +205,8 @@ class HostPace:
             None if give_up else until,
             _why(status, asked, until - now_ms, give_up=give_up),
             give_up,
+            self.floor_ms(crawl_delay_s),
+            until,
         )
 
     def _backoff_ms(self) -> int:

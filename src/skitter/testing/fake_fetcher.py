@@ -18,9 +18,9 @@ class FakeFetcher:
     """Answers from ``pages`` and keeps the requests it got, in order, in ``requests``.
 
     A ``FetchError`` in the table is raised; a URL that is not in it raises ``DnsError``. Media
-    types, ``cut_bytes``, ``stream``, ``keep_raw``, ``permit``, a request's own cap on the body and
-    closing behave as the seam says. The raw bytes are those a server without framing or compression
-    would have sent, unless the page brings its own.
+    types, ``cut_bytes``, ``stream``, ``keep_raw``, ``ready``, ``permit``, a request's own cap on
+    the body and closing behave as the seam says. The raw bytes are those a server without framing
+    or compression would have sent, unless the page brings its own.
     """
 
     def __init__(self, pages: Mapping[str, Response | FetchError]) -> None:
@@ -32,6 +32,8 @@ class FakeFetcher:
         """Return or raise what the table holds for ``request.url``."""
         if self.closed:
             raise FetchError(request.url, "the fetcher is closed")
+        if request.ready is not None:
+            await request.ready()
         if request.permit is not None:
             request.permit()
         self.requests.append(request)

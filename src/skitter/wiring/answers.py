@@ -7,9 +7,11 @@ from pathlib import Path
 
 import msgspec
 
+from skitter.crawl.aliases.undo import AliasDesk, list_aliases
 from skitter.crawl.explain import Explainer
 from skitter.crawl.linked import LinkedTable, host_ranking, linked_mark, merged, read_table
 from skitter.crawl.recording import job_mark
+from skitter.errors import ConfigError
 from skitter.frontier.base import FrontierReader
 from skitter.pipeline.base import SINK_MARKS
 from skitter.pipeline.record import UNLISTED
@@ -47,11 +49,13 @@ class Answers:
         number: JobNumber,
         explainer: Explainer,
         linked: Callable[[], LinkedTable] | None = None,
+        aliases: AliasDesk | None = None,
     ) -> None:
         self._reader = reader
         self._number = number
         self._explainer = explainer
         self._table = linked
+        self._aliases = aliases
 
     async def answer(self, question: Question) -> AsyncIterator[bytes]:
         """Yield the lines of the answer; the last one of a list says that it is complete."""
@@ -65,11 +69,28 @@ class Answers:
             case {"records": _}:
                 async for line in self._records():
                     yield line
+            case {"aliases": _} | {"undo_alias": _}:
+                async for line in self._of_aliases(question):
+                    yield line
             case {"linked": int(most)}:
                 async for line in self._linked(most):
                     yield line
             case _:
                 yield _line({"error": "not a question this version knows"})
+
+    async def _of_aliases(self, question: Question) -> AsyncIterator[bytes]:
+        job = self._explainer.job.id
+        match question:
+            case {"undo_alias": str(host)} if self._aliases is not None:
+                try:
+                    yield _line(await self._aliases.undo(host))
+                except ConfigError as error:
+                    yield _line({"error": str(error)})
+            case _:
+                found = await list_aliases(self._reader, self._number)
+                for row in found:
+                    yield _line({"job": job, **row})
+                yield _line({"complete": len(found)})
 
     async def _page(self, url: str) -> dict[str, object]:
         found = await self._explainer.explain(url)

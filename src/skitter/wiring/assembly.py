@@ -20,6 +20,7 @@ from skitter.crawl.outputs import Outputs
 from skitter.crawl.recording import job_mark
 from skitter.crawl.relevance import Relevance
 from skitter.crawl.seeding import SEED
+from skitter.crawl.site_rules import SiteRates, SiteRules
 from skitter.crawl.sitemaps import SitemapFinder
 from skitter.crawl.visit import Visitor
 from skitter.frontier.model import Freed
@@ -29,6 +30,7 @@ from skitter.types import JobNumber
 from skitter.url.fingerprint import Fingerprinter
 from skitter.url.normalise import Normaliser
 from skitter.url.scope import Scope, ScopeKind
+from skitter.wiring.aliases import make_desk, make_watch
 from skitter.wiring.answers import MEMBER_SIGN
 from skitter.wiring.parts import make_archive, make_fetcher, make_guard
 from skitter.wiring.store import Store
@@ -43,11 +45,13 @@ class Assembly:
         self._store = store
         self._number = number
         self.archive: Archive | None = make_archive(job, options, store.member)
-        self.fetcher = make_fetcher(job, options)
+        sites = SiteRules(job, store.settings)
+        reach = None if store.reach is None else store.reach.of(job, SiteRates(job, sites))
+        self.fetcher = make_fetcher(job, options, reach)
         name = f"blackbox-{number}" if store.member else "blackbox"
         self._blackbox = BlackBox(options.data / name)
         normaliser = Normaliser(job.urls.rules(), Fingerprinter(store.secret))
-        judge = Judge(job, Scope(job.scope))
+        judge = Judge(job, Scope(job.scope), sites)
         guard = make_guard(job, clock)
         relevance = Relevance(job.keywords) if job.order is Order.BEST else None
         finder = LinkFinder(job, number, judge, normaliser, guard=guard, relevance=relevance)
@@ -59,6 +63,15 @@ class Assembly:
             rng=rng,
             keeper=Keeper(job, clock) if self.archive is not None else None,
         )
+        manners.sites = sites
+        self._free: Callable[[Freed], None] = lambda _: None
+        home = Scope(ScopeKind.DOMAIN)
+        sitemaps = SitemapFinder(
+            job, judge=judge, normaliser=normaliser, finder=finder, clock=clock
+        )
+        aliases = make_watch(job, number, store, normaliser, (sitemaps.starts, home))
+        if aliases is not None:
+            finder.aliases = aliases.book
         self.equipment = Equipment(
             job=job,
             number=number,
@@ -74,14 +87,14 @@ class Assembly:
             blackbox=self._blackbox,
             clock=clock,
             rng=rng,
-            home=Scope(ScopeKind.DOMAIN),
-            sitemaps=SitemapFinder(
-                job, judge=judge, normaliser=normaliser, finder=finder, clock=clock
-            ),
+            home=home,
+            sitemaps=sitemaps,
             guard=guard,
+            aliases=aliases,
             relevance=relevance,
             keeps_raw=self.archive is not None,
             rights=store.rights,
+            windows=None if reach is None else reach.windows,
         )
         self.explainer = Explainer(
             job=job,
@@ -91,7 +104,9 @@ class Assembly:
             normaliser=normaliser,
             manners=manners,
             guard=guard,
+            aliases=finder.aliases,
         )
+        self.aliases = make_desk(store, finder, self.explainer, aliases)
 
     @property
     def archive_mark(self) -> str:
@@ -103,6 +118,7 @@ class Assembly:
     async def open(self, free: Callable[[Freed], None]) -> Desk:
         """Take up what earlier runs and other members left, and make ready to visit."""
         equipment = self.equipment
+        self._free = free
         await self.take_up_news()
         await self._take_up_learned()
         mark = await self._open_archive()
@@ -114,8 +130,11 @@ class Assembly:
         )
 
     async def take_up_news(self) -> None:
-        """Take hosts into the scope that entries, seeds and redirects have led to."""
+        """Take up what is set, and hosts that entries, seeds and redirects have led to."""
         equipment = self.equipment
+        await self._store.settings.refresh(self._store.reader)
+        for freed in equipment.manners.retuned():
+            self._free(freed)
         # The store may have lost links that are remembered here as queued.
         equipment.finder.forget()
         equipment.sitemaps.forget()
@@ -131,6 +150,8 @@ class Assembly:
             if value == SEED:
                 equipment.home.add(url)
                 equipment.sitemaps.starts.add(url)
+        if equipment.aliases is not None:
+            await equipment.aliases.take_up_news()
 
     async def _take_up_learned(self) -> None:
         equipment, reader = self.equipment, self._store.reader
@@ -141,6 +162,8 @@ class Assembly:
             prefix = traps_mark(self._number)
             stored = await reader.marks(prefix)
             equipment.guard.restore({name[len(prefix) :]: v for name, v in stored.items()})
+        if equipment.aliases is not None:
+            await equipment.aliases.open()
 
     async def _open_archive(self) -> str:
         if self.archive is None:

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
 
 from skitter.config import RunOptions
 from skitter.crawl.consuming import Consumer
@@ -15,6 +16,7 @@ from skitter.types import JobNumber
 from skitter.wiring.files import open_sinks, refuse_other_archive
 from skitter.wiring.node import DeskMaker, NodeOptions
 from skitter.wiring.parts import job_entry, make_archive, make_sinks, seen_options
+from skitter.wiring.reach import make_reach
 from skitter.wiring.running import Beside, assemble
 from skitter.wiring.shared import Connected, connect_redis, join_redis, machine_name
 from skitter.wiring.workers import Helpers, node_crew
@@ -47,6 +49,7 @@ async def open_cluster_crawl(
         store, membership = await join_redis(
             stack, connected, member=machine_name(), picker=options.picker
         )
+        store = replace(store, reach=make_reach(stack, store.frontier, store.clock, shared=True))
         await refuse_other_archive(store, number, make_archive(job, options, store.member))
         sinks = await open_sinks(stack, store, number, make_sinks(options))
         consumer = Consumer(outbox, number, sinks)

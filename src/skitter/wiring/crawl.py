@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from skitter.config import RunOptions
@@ -23,6 +24,7 @@ from skitter.wiring.parts import (
     refuse_unstored_secrets,
     seen_options,
 )
+from skitter.wiring.reach import make_reach
 from skitter.wiring.running import Beside, assemble, local_store
 from skitter.wiring.shared import require_redis
 from skitter.wiring.workers import open_helpers
@@ -51,7 +53,9 @@ async def open_crawl(
         await frontier.open()
         stack.push_async_callback(frontier.close)
         number = await _enter_job(frontier, job, options.data)
-        store = local_store(frontier, shared=options.workers > 0)
+        shared = options.workers > 0
+        store = local_store(frontier, shared=shared)
+        store = replace(store, reach=make_reach(stack, frontier, store.clock, shared=shared))
         await refuse_other_archive(store, number, make_archive(job, options))
         recording = Recording()
         recording.serve(number, await open_sinks(stack, store, number, make_sinks(options)))

@@ -163,7 +163,9 @@ class JobHost:
             known = ", ".join(entry.id for entry in jobs.values()) or "none"
             raise ConfigError(f"jobs here: {known}; name one of them")
         [number] = found
-        return Answers(self._store.reader, number, self._assemblies[number].explainer)
+        assembly = self._assemblies[number]
+        reader, explainer = self._store.reader, assembly.explainer
+        return Answers(reader, number, explainer, aliases=assembly.aliases)
 
 
 def _files(job: Job, folder: Path) -> tuple[Path, ...]:

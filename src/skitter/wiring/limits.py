@@ -21,6 +21,8 @@ KEEP_S = 10.0
 """A kill forgets this much of the time that jobs have run."""
 LONGEST_STEP_S = 10.0
 """More than this between two looks is time in which this machine slept."""
+RUN_MARK = "run"
+"""Behind the number of its job: how long that has run, and what stopped it."""
 TIME, BYTES, PAGES, FINISHED = "time limit", "bytes limit", "pages limit", "finished"
 
 
@@ -117,4 +119,4 @@ class JobLimits:
 
 
 def _mark(job: JobNumber) -> str:
-    return job_mark(job, "run")
+    return job_mark(job, RUN_MARK)

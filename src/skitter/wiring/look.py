@@ -9,11 +9,14 @@ from pathlib import Path
 
 from skitter.clock import SystemClock
 from skitter.config import RunOptions
+from skitter.crawl.aliases.book import AliasBook
+from skitter.crawl.aliases.rows import HOST, alias_rows, aliases_mark
 from skitter.crawl.commit import scope_mark, traps_mark
 from skitter.crawl.explain import Explainer
 from skitter.crawl.inspect import ask_running
 from skitter.crawl.judge import Judge
 from skitter.crawl.manners import Manners
+from skitter.crawl.site_rules import SiteRules
 from skitter.errors import DataDirError, FetchError
 from skitter.fetch.decode import decode
 from skitter.frontier.base import FrontierReader
@@ -21,6 +24,7 @@ from skitter.frontier.embedded.datadir import DataDir
 from skitter.frontier.embedded.frontier import EmbeddedFrontier
 from skitter.frontier.redis.address import without_password
 from skitter.job.spec import Job
+from skitter.politeness.settings.live import LiveSettings
 from skitter.types import JobNumber
 from skitter.url.fingerprint import Fingerprinter
 from skitter.url.normalise import Normaliser
@@ -204,7 +208,7 @@ async def _answer(
         return
     [number] = found
     job = Job.from_json(jobs[number].spec)
-    explainer = await _explainer(reader, secret, number, job, data)
+    explainer = await make_explainer(reader, secret, number, job, data)
     async for line in Answers(reader, number, explainer).answer(question):
         yield line
 
@@ -213,32 +217,42 @@ def _no_crawl() -> bytes:
     return json.dumps({"error": "no crawl has begun there"}).encode() + b"\n"
 
 
-async def _explainer(
+async def make_explainer(
     reader: FrontierReader, secret: bytes, number: JobNumber, job: Job, data: Path
 ) -> Explainer:
+    """Return what answers questions about a job that this process does not work on."""
     normaliser = Normaliser(job.urls.rules(), Fingerprinter(secret))
     scope = Scope(job.scope, [normaliser.absolute(entry).url for entry in job.entries])
     prefix = scope_mark(number)
     for name in await reader.marks(prefix):
         scope.add(name[len(prefix) :])
     clock = SystemClock()
+    settings = LiveSettings()
+    await settings.refresh(reader)
+    sites = SiteRules(job, settings)
     guard = make_guard(job, clock)
     if guard is not None:
         traps = traps_mark(number)
         stored = await reader.marks(traps)
         guard.restore({name[len(traps) :]: value for name, value in stored.items()})
+    aliases = AliasBook()
+    if job.aliases.enabled:
+        aliases.take(alias_rows(await reader.marks(aliases_mark(number) + HOST)))
+    manners = Manners(
+        job,
+        fetcher=make_fetcher(job, RunOptions(data=data)),
+        reader=reader,
+        clock=clock,
+        rng=random.Random(),  # noqa: S311  jitter, not secrets
+    )
+    manners.sites = sites
     return Explainer(
         job=job,
         number=number,
         reader=reader,
-        judge=Judge(job, scope),
+        judge=Judge(job, scope, sites),
         normaliser=normaliser,
-        manners=Manners(
-            job,
-            fetcher=make_fetcher(job, RunOptions(data=data)),
-            reader=reader,
-            clock=clock,
-            rng=random.Random(),  # noqa: S311  jitter, not secrets
-        ),
+        manners=manners,
         guard=guard,
+        aliases=aliases,
     )

@@ -20,13 +20,13 @@ from skitter.errors import ConfigError
 from skitter.job.spec import Job
 from skitter.types import JobNumber
 from skitter.wiring.assembly import Assembly
+from skitter.wiring.reach import make_reach
 from skitter.wiring.shared import (
     Membership,
     connect_redis,
     join_redis,
     machine_name,
     open_master,
-    visit_place,
 )
 from skitter.wiring.store import Store
 
@@ -46,10 +46,15 @@ class NodeOptions:
     name: str = ""
     """What the machine is called; empty takes its host name."""
     workers: int = 1
+    """How many are wanted from the start; others come by orders."""
+    max_workers: int | None = None
+    """Processes at a time, at most; None leaves it to the number of cores."""
     idle_exit: int | None = None
     data: Path = Path(".skitter/node")
     concurrency: int = DEFAULT_CONCURRENCY
     allow_private: bool = False
+    egress: str = ""
+    """The address of this machine that requests leave from; empty lets the system choose."""
     hosts: Path | None = None
     fast: bool = False
     quiet: bool = False
@@ -106,6 +111,8 @@ async def open_member(options: NodeOptions, index: int = 1) -> AsyncIterator[Ser
     async with AsyncExitStack() as stack:
         data = _take_place(stack, options.data, index)
         store, memberships = await _join(stack, options, data)
+        reach = make_reach(stack, store.frontier, store.clock, shared=True, egress=options.egress)
+        store = replace(store, reach=reach)
         freed = FreedHosts()
         make = DeskMaker(stack, store, options, data, freed)
         works = Works(
@@ -116,6 +123,7 @@ async def open_member(options: NodeOptions, index: int = 1) -> AsyncIterator[Ser
             holdings=store.holdings,
             freed=freed,
             rights=store.rights,
+            windows=reach.windows,
         )
         bounds = EngineOptions(
             concurrency=options.concurrency,
@@ -125,6 +133,7 @@ async def open_member(options: NodeOptions, index: int = 1) -> AsyncIterator[Ser
         service = Service(works, bounds, memberships, surveys=index == 1)
         for membership in memberships:
             membership.serve(service.engine)
+            service.stats.member = membership.tenure.name
         yield service
 
 
@@ -150,16 +159,15 @@ def _machine_and_place(data: Path) -> str:
     return f"{machine_name()}-{blake2b(path, digest_size=2).hexdigest()}"
 
 
-async def check_place(options: NodeOptions) -> None:
-    """Raise what keeps a machine from joining; its place is left again at once."""
-    async with AsyncExitStack() as stack:
-        await visit_place(stack, options.store, options.control, options.token, options.cold)
+def node_name(options: NodeOptions) -> str:
+    """Return what the machine is called by those who give it orders."""
+    return options.name or _machine_and_place(options.data)
 
 
 async def _join(
     stack: AsyncExitStack, options: NodeOptions, data: Path
 ) -> tuple[Store, Sequence[Membership]]:
-    member = f"{options.name or _machine_and_place(options.data)}-{data.name}"
+    member = f"{node_name(options)}-{data.name}"
     if options.control is not None:
         store, membership = await open_master(stack, options.control, options.token, member)
         return store, (membership,)

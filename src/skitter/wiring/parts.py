@@ -11,16 +11,18 @@ from skitter.fetch.dns import Resolver
 from skitter.fetch.guard import AddressGuard
 from skitter.fetch.hosts import HostsTable
 from skitter.fetch.http import HttpFetcher, default_headers
+from skitter.fetch.pool import PoolOptions
 from skitter.frontier.model import JobEntry, Overflow, SeenOptions
 from skitter.job.spec import Job
 from skitter.pipeline.base import Archive, Sink
 from skitter.pipeline.sinks import make_sink
+from skitter.wiring.reach import JobReach
 
 ARCHIVED_CODINGS = "gzip, deflate"
 """Bodies are archived as they come, and the tools that read archives know these codings best."""
 
 
-def make_fetcher(job: Job, options: RunOptions) -> HttpFetcher:
+def make_fetcher(job: Job, options: RunOptions, reach: JobReach | None = None) -> HttpFetcher:
     """Return the fetcher of a job."""
     http = job.http
     limits = FetchLimits(
@@ -32,11 +34,12 @@ def make_fetcher(job: Job, options: RunOptions) -> HttpFetcher:
     )
     hosts = _hosts_table(options.hosts)
     guard = AddressGuard(allow_private=options.allow_private)
-    resolver = Resolver(guard, hosts=hosts)
+    resolver = Resolver(guard, hosts=hosts, lookup=None if reach is None else reach.names)
     headers = default_headers(http.agent)
     if options.warc is not None:
         headers["Accept-Encoding"] = ARCHIVED_CODINGS
-    return HttpFetcher(limits, resolver=resolver, headers=headers)
+    pool = PoolOptions() if reach is None else reach.pool
+    return HttpFetcher(limits, resolver=resolver, headers=headers, pool=pool)
 
 
 def make_sinks(options: RunOptions) -> list[Sink]:

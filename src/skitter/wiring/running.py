@@ -18,6 +18,7 @@ from skitter.job.spec import Job, Order
 from skitter.types import JobNumber
 from skitter.wiring.answers import Answers
 from skitter.wiring.assembly import Assembly
+from skitter.wiring.settings import answering
 from skitter.wiring.store import Store
 
 LOCAL_LEASE_MS = 7 * 24 * 3600 * 1000
@@ -50,6 +51,7 @@ def local_store(frontier: EmbeddedFrontier, *, shared: bool = True, member: str 
         lease_ms=LOCAL_LEASE_MS,
         member=member,
         rights=Rights(holdings, clock, LOCAL_LEASE_MS) if shared else None,
+        own=frontier,
     )
 
 
@@ -74,6 +76,7 @@ async def assemble(
         holdings=store.holdings,
         freed=freed,
         rights=store.rights,
+        windows=None if store.reach is None else store.reach.windows,
     )
     desk = await assembly.open(works.freed.add)
     desks.open[number] = desk
@@ -90,9 +93,13 @@ async def assemble(
         Places(data=options.data, out=options.out, warc=options.warc),
     )
     answers = Answers(
-        store.reader, number, assembly.explainer, assembly.equipment.finder.linked.table
+        store.reader,
+        number,
+        assembly.explainer,
+        assembly.equipment.finder.linked.table,
+        assembly.aliases,
     )
-    inspector = InspectServer(options.data, answers.answer)
+    inspector = InspectServer(options.data, await answering(store, answers.answer))
     await inspector.open()
     stack.push_async_callback(inspector.close)
     return crawl

@@ -240,7 +240,7 @@ async def join_redis(
     membership.begin(tenure, Housekeeping(tenure, frontier.moving, vultures, picker=picker))
     await _take_name(tenure)
     stack.push_async_callback(tenure.close)
-    return _store(frontier, membership, member), membership
+    return _store(frontier, membership, member, own=frontier), membership
 
 
 async def _take_name(tenure: Tenure) -> None:
@@ -259,7 +259,10 @@ async def _take_name(tenure: Tenure) -> None:
 
 
 def _store(
-    frontier: "RedisFrontier | RemoteFrontier", membership: Membership, member: str
+    frontier: "RedisFrontier | RemoteFrontier",
+    membership: Membership,
+    member: str,
+    own: "RedisFrontier | None" = None,
 ) -> Store:
     return Store(
         frontier=frontier,
@@ -271,4 +274,5 @@ def _store(
         lease_ms=LEASE_MS,
         member=member,
         rights=Rights(membership, frontier.clock, LEASE_MS),
+        own=own,
     )

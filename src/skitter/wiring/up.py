@@ -7,7 +7,6 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from skitter.cluster.crew import Crew
 from skitter.config import DEFAULT_CONCURRENCY, RunOptions
 from skitter.crawl.inspect import InspectServer
 from skitter.crawl.load import raise_file_limit
@@ -21,10 +20,13 @@ from skitter.frontier.remote.shell import RemoteShell
 from skitter.observability.stats import CrawlStats
 from skitter.wiring.jobs import JobHost
 from skitter.wiring.limits import JobLimits
+from skitter.wiring.manager import NodeRun, manage
 from skitter.wiring.node import NodeOptions
+from skitter.wiring.nodes import NodesKeeper, children
 from skitter.wiring.running import local_store
+from skitter.wiring.settings import answering
 from skitter.wiring.store import Store
-from skitter.wiring.workers import SOCKET, node_crew
+from skitter.wiring.workers import SOCKET
 
 TOKEN_FILE = "token"  # noqa: S105  the name of a file
 STATS_S = 1.0
@@ -40,6 +42,7 @@ class UpOptions:
     token: str = ""
     """Empty takes the one in the data directory, made when there is none."""
     workers: int = 1
+    max_workers: int | None = None
     concurrency: int = DEFAULT_CONCURRENCY
     allow_private: bool = False
     hosts: Path | None = None
@@ -54,7 +57,7 @@ class Master:
         self,
         store: Store,
         limits: JobLimits,
-        crew: Crew,
+        node: NodeRun,
         shell: RemoteShell,
         token: Path | None,
     ) -> None:
@@ -65,20 +68,21 @@ class Master:
         self._survey = Survey(store.reader, totals=True)
         self._found = Found()
         self._limits = limits
-        self._crew = crew
+        self._node = node
         self._stopping = asyncio.Event()
 
     async def run(self) -> str:
         """Serve until stopped."""
         async with asyncio.TaskGroup() as group:
             tasks = [
-                group.create_task(self._crew.run()),
+                group.create_task(self._node.run()),
                 group.create_task(self._look()),
                 group.create_task(self._watch()),
                 group.create_task(self._keep_limits()),
             ]
             await self._stopping.wait()
-            await self._crew.stop()
+            self._node.stop()
+            await tasks[0]
             for task in tasks:
                 task.cancel()
         return "interrupted"
@@ -89,7 +93,7 @@ class Master:
 
     def abort(self) -> None:
         """End the workers at once."""
-        self._crew.kill()
+        self._node.abort()
         self._stopping.set()
 
     async def _look(self) -> None:
@@ -105,7 +109,7 @@ class Master:
             await asyncio.sleep(STATS_S)
 
     def _show(self) -> None:
-        self._crew.add_to(self.stats)
+        self._node.standing.show(self.stats)
         self._found.show(self.stats)
         self._found.totals.show(self.stats)
 
@@ -146,19 +150,21 @@ async def open_up(options: UpOptions) -> AsyncIterator[Master]:
         shell = RemoteShell(server, tcp=(options.host, options.port), socket_path=path)
         await shell.open()
         stack.push_async_callback(shell.close)
-        inspector = InspectServer(options.data, jobs.answer)
+        node = await manage(stack, _own_workers(options, path), frontier, frontier, store.clock)
+        nodes = NodesKeeper(frontier, frontier, store.clock, children(server), has_table=False)
+        answer = nodes.before(await answering(store, jobs.answer))
+        inspector = InspectServer(options.data, answer)
         await inspector.open()
         stack.push_async_callback(inspector.close)
-        crew = node_crew(_own_workers(options, path))
-        stack.callback(crew.kill)
         token_file = None if options.token else options.data / TOKEN_FILE
-        yield Master(store, limits, crew, shell, token_file)
+        yield Master(store, limits, node, shell, token_file)
 
 
 def _own_workers(options: UpOptions, socket: Path) -> NodeOptions:
     return NodeOptions(
         control=str(socket.resolve()),
         workers=options.workers,
+        max_workers=options.max_workers,
         name="up",
         data=options.data / "workers",
         concurrency=options.concurrency,

@@ -10,6 +10,8 @@ from skitter.wiring.node import NodeOptions
 from skitter.wiring.store import Store
 
 SOCKET = "frontier.sock"
+PROGRAM_WORDS = len(worker_command())
+"""How many words of a worker's command line are the program itself."""
 
 
 class Helpers:
@@ -59,10 +61,11 @@ async def open_helpers(
 
 def node_crew(options: NodeOptions) -> Crew:
     """Return the workers of a machine, not yet started."""
-    return Crew(options.workers, lambda index: _command(options, index), _environment(options))
+    return Crew(options.workers, lambda index: words_of(options, index), environment(options))
 
 
-def _command(options: NodeOptions, index: int) -> list[str]:
+def words_of(options: NodeOptions, index: int) -> list[str]:
+    """Return the command line of a worker that works in place ``index``."""
     args = ["node", "--index", str(index), "--concurrency", str(options.concurrency)]
     args += ["--data", str(options.data)]
     if options.control is not None:
@@ -71,6 +74,8 @@ def _command(options: NodeOptions, index: int) -> list[str]:
         args += ["--name", options.name]
     if options.idle_exit is not None:
         args += ["--idle-exit", str(options.idle_exit)]
+    if options.egress:
+        args += ["--egress", options.egress]
     if options.hosts is not None:
         args += ["--hosts", str(options.hosts)]
     if options.store is not None:
@@ -80,7 +85,7 @@ def _command(options: NodeOptions, index: int) -> list[str]:
     return worker_command(*args)
 
 
-def _environment(options: NodeOptions) -> dict[str, str]:
+def environment(options: NodeOptions) -> dict[str, str]:
     """Hand over what must not be seen in a list of processes."""
     env = {**os.environ}
     given = {

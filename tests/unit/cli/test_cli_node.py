@@ -52,6 +52,7 @@ def test_every_flag_arrives(here: Path) -> None:
         control=MASTER,
         token="t",
         workers=3,
+        max_workers=4,
         name="vega",
         idle_exit=5,
         data=Path("d"),
@@ -65,6 +66,7 @@ def test_every_flag_arrives(here: Path) -> None:
         control=MASTER,
         token="t",
         workers=3,
+        max_workers=4,
         name="vega",
         idle_exit=5,
         data=Path("d"),
@@ -74,6 +76,12 @@ def test_every_flag_arrives(here: Path) -> None:
         fast=True,
         quiet=True,
     )
+
+
+def test_there_are_no_more_workers_from_the_start_than_may_be_unless_that_is_said() -> None:
+    assert options(store=STORE, max_workers=1).workers == 1
+    assert options(store=STORE, max_workers=1, workers=3).workers == 3, "two of them wait"
+    assert options(store=STORE, workers=0).workers == 0
 
 
 def test_the_environment_and_a_file_say_the_same_as_flags(here: Path) -> None:
@@ -105,8 +113,9 @@ def test_a_flag_wins_over_what_is_always_set(here: Path) -> None:
 @pytest.mark.parametrize(
     ("flags", "said"),
     [
-        (["--workers", "0"], "--workers 0: a node without workers does nothing; wanted 1 or more"),
+        (["--workers", "0", "--idle-exit", "1"], "--workers 0 and --idle-exit: the node would"),
         (["--workers", "-1"], "--workers: "),
+        (["--max-workers", "0"], "--max-workers: "),
         (["--idle-exit", "0"], "--idle-exit: "),
         (["--concurrency", "0"], "--concurrency: "),
     ],

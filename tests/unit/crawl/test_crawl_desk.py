@@ -10,6 +10,7 @@ import pytest
 from crawl_rig import make_job
 
 from skitter.crawl.desk import IDLE_S, MOST_IDLE, TEND_S, Desk, Desks, FreedHosts
+from skitter.crawl.site_rules import SiteRules
 from skitter.errors import ConfigError, StoreUnavailable
 from skitter.frontier.model import Freed
 from skitter.types import HostKey, JobNumber
@@ -42,7 +43,9 @@ def desk(
     news: Callable[[], Awaitable[None]] | None = None,
     delay: float = 0.0,
 ) -> Desk:
-    equipment: Any = SimpleNamespace(job=make_job(polite={"delay": delay}))
+    job = make_job(polite={"delay": delay})
+    judge = SimpleNamespace(sites=SiteRules(job))
+    equipment: Any = SimpleNamespace(job=job, judge=judge)
     commits: Any = committer or StillCommitter()
     visitor: Any = None
     made = Desk(equipment, commits, visitor)

@@ -95,7 +95,7 @@ def test_a_pace_that_does_not_learn_keeps_to_the_setting_and_still_rests() -> No
 
 def test_a_fault_slows_down_even_without_a_delay_and_good_pages_mend_it() -> None:
     pace = _pace(NO_WAIT)
-    assert pace.on_fault(NOW) == Verdict(NOW + 500, 500, None, pace_module.BY_LEARNED)
+    assert pace.on_fault(NOW) == Verdict(NOW + 500, 500, None, pace_module.BY_LEARNED, floor_ms=500)
     assert pace.on_fault(NOW).delay_ms == 1000
     for _ in range(12):
         _ok(pace)

@@ -91,7 +91,10 @@ class Host:
 
     __slots__ = (
         "delay_ms",
+        "drained_until_ms",
+        "floor_ms",
         "held_since_ms",
+        "held_until_ms",
         "id",
         "in_flight",
         "name",
@@ -113,6 +116,12 @@ class Host:
         self.delay_ms = delay_ms
         self.per_host = per_host
         self.next_at_ms = 0
+        self.floor_ms = 0
+        """Of the delay, what no setting goes below."""
+        self.held_until_ms = 0
+        """A back-off, which no change of the delay cuts short."""
+        self.drained_until_ms = 0
+        """Up to when its URLs are handed out without its gate: nothing is asked of it."""
         self.stored_at_ms = 0
         self.stored_delay_ms = -1
         """What the disk holds; -1 before the host was ever stored."""
@@ -170,10 +179,11 @@ class Agenda:
 
     def enlist(self, host: Host, now_ms: int) -> None:
         """Put a host where it belongs; call after its work, gate or jobs changed."""
-        front = host.front() if host.in_flight < host.per_host else None
+        drains = host.drained_until_ms > now_ms
+        front = host.front() if drains or host.in_flight < host.per_host else None
         if front is None:
             self._withdraw(host)
-        elif host.next_at_ms <= now_ms:
+        elif drains or host.next_at_ms <= now_ms:
             if host.place != _READY or front < host.ready_front:
                 self._make_ready(host, front)
         elif host.place != _RESTING or host.rests_until_ms != host.next_at_ms:
@@ -210,11 +220,17 @@ class Agenda:
             if host.ticket != ticket:
                 continue
             self._withdraw(host)
-            if host.next_at_ms > now_ms:
+            if not self._is_open(host, now_ms):
                 self.enlist(host, now_ms)
                 continue
             return host
         return None
+
+    def _is_open(self, host: Host, now_ms: int) -> bool:
+        """Tell whether a host that was made ready still is: it may have ceased to be drained."""
+        if host.drained_until_ms > now_ms:
+            return True
+        return host.next_at_ms <= now_ms and host.in_flight < host.per_host
 
     def _wake(self, now_ms: int) -> None:
         resting = self._resting

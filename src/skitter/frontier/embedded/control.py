@@ -25,6 +25,8 @@ from skitter.frontier.embedded.registry import job_row, last_number_row
 from skitter.frontier.model import JobEntry, JobState
 from skitter.types import Fingerprint, HostKey, JobNumber, PageClass
 
+JOB_MARKS = ("job", "scope", "traps", "linked", "aliases")
+"""How the names of marks begin that go with their job."""
 CLEAR_BATCH = 10_000
 DROP_BATCH = 1_000
 
@@ -119,8 +121,8 @@ class Control:
         for key, _, _, _ in self._scheduled(job):
             change.delete("due", key)
         change.delete_range("content", u32.pack(job), u32.pack(job + 1))
-        for prefix in (f"job:{job}:", f"scope:{job}:", f"traps:{job}:", f"linked:{job}:"):
-            for key, _ in core.rocks.scan_meta(MARK + prefix.encode()):
+        for kind in JOB_MARKS:
+            for key, _ in core.rocks.scan_meta(MARK + f"{kind}:{job}:".encode()):
                 change.delete_meta(key)
         change.delete_meta(job_row(job, self.entry(job))[0])
         change.delete_meta(TALLY + str(job).encode())
@@ -272,6 +274,7 @@ class Control:
             host.per_host = per_host
         if not_before_ms is not None:
             host.next_at_ms = max(host.next_at_ms, not_before_ms)
+            host.held_until_ms = max(host.held_until_ms, not_before_ms)
         change = core.change()
         change.save_host(host)
         core.commit(change)

@@ -126,9 +126,15 @@ class Core:
         change.put_meta(TALLY + str(job).encode(), _encode_tally(kept))
         change.tallies[job] = kept
 
-    def let_go(self, host: Host, now_ms: int) -> None:
-        """Count one request of a host as answered; its next one waits for its delay."""
-        if host.per_host == 1:
+    def let_go(self, host: Host, now_ms: int, unasked: int = 0) -> None:
+        """Count one request of a host as answered; its next one waits for its delay.
+
+        ``unasked`` is until when it would rest for a request that was not made after all.
+        """
+        if unasked:
+            if host.next_at_ms == unasked:
+                host.next_at_ms = now_ms
+        elif host.per_host == 1:
             host.next_at_ms = max(host.next_at_ms, now_ms + host.delay_ms)
         host.in_flight -= 1
         while host.waiters and host.in_flight < host.per_host:

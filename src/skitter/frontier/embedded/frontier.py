@@ -24,6 +24,10 @@ from skitter.frontier.embedded.reading import Reading
 from skitter.frontier.embedded.rocks import Rocks
 from skitter.frontier.embedded.seen.base import SeenSet
 from skitter.frontier.embedded.seen.choice import ROW, open_seen, seen_row
+from skitter.frontier.embedded.tokens import Shared, Tokens
+from skitter.frontier.embedded.tuning import Tuner
+from skitter.frontier.embedded.windows import Windows
+from skitter.frontier.limits import Permit, TokenWish, Wish
 from skitter.frontier.model import (
     LEASE_MS,
     Ack,
@@ -40,6 +44,7 @@ from skitter.frontier.model import (
     SeenOptions,
     Sighting,
 )
+from skitter.frontier.tuning import Rules, Tuning
 from skitter.types import Fingerprint, HostKey, JobNumber, PageClass
 
 _VERSION = b"version"
@@ -83,11 +88,15 @@ class EmbeddedFrontier:
         self._intake = Intake(core)
         self._gates = Gates(core)
         self._locks = Locks(self._clock)
+        self._windows = Windows(core)
+        self._tokens, self._shared = Tokens(self._clock), Shared(self._clock)
         self._handout = Handout(core, self._gates)
         self._control = Control(core)
         self._reading = Reading(core)
+        self._tuner = Tuner(core)
         core.registry.load(rocks, self._clock.now_ms())
         self._handout.load_due()
+        self._windows.load()
         core.enlist(core.registry.hosts.values())
         self.secret: bytes = rocks.get(_SECRET) or b""
         """Key of this store's fingerprints."""
@@ -223,6 +232,22 @@ class EmbeddedFrontier:
         """Take, keep or give back a lock."""
         return self._locks.lock(name, holder, ttl_ms)
 
+    async def permit(self, wanted: Sequence[Wish]) -> list[Permit]:
+        """Grant what rate windows allow."""
+        return self._windows.permit(wanted)
+
+    async def tokens(self, holder: str, wanted: Sequence[TokenWish], ttl_ms: int) -> list[int]:
+        """Take, keep or give back tokens."""
+        return self._tokens.take(holder, wanted, ttl_ms)
+
+    async def share(self, values: Mapping[str, bytes], ttl_ms: int) -> None:
+        """Let everyone have values for a while."""
+        self._shared.share(values, ttl_ms)
+
+    async def shared(self, names: Sequence[str]) -> list[bytes | None]:
+        """Return the values that are there."""
+        return self._shared.shared(names)
+
     async def put_job(self, entry: JobEntry) -> JobNumber:
         """Create or update a job."""
         number = self._control.put_job(entry)
@@ -266,6 +291,21 @@ class EmbeddedFrontier:
     ) -> None:
         """Change how a host is asked."""
         self._control.set_host(host, delay_ms, per_host, not_before_ms)
+
+    @property
+    def rules(self) -> Rules:
+        """How hosts are asked that are met for the first time."""
+        return self._core.registry.rules
+
+    @rules.setter
+    def rules(self, rules: Rules) -> None:
+        self._core.registry.rules = rules
+
+    async def tune(self, tuning: Tuning) -> int:
+        """Change the gates of known hosts."""
+        known = await self._tuner.tune(tuning)
+        await self._sync()
+        return known
 
     async def jobs(self) -> dict[JobNumber, JobEntry]:
         """Return every job."""

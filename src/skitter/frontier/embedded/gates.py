@@ -7,7 +7,9 @@ from skitter.frontier.embedded.agenda import Host
 from skitter.frontier.embedded.core import Core
 from skitter.frontier.embedded.layout import seen_key
 from skitter.frontier.embedded.leases import Held
+from skitter.frontier.embedded.tuning import set_delay
 from skitter.frontier.model import Freed, Lease
+from skitter.frontier.tuning import DRAIN_MS
 from skitter.types import Fingerprint, HostKey
 
 GATE_POLL_MS = 20
@@ -35,16 +37,21 @@ class Gates:
 
     def _free(self, item: Freed, host: Host, now_ms: int) -> None:
         core = self._core
+        host.held_until_ms = max(host.held_until_ms, item.held_until_ms)
         if item.delay_ms is not None:
-            host.delay_ms = item.delay_ms
+            if item.retuned:
+                set_delay(host, item.delay_ms, now_ms)
+            host.delay_ms, host.floor_ms = item.delay_ms, item.floor_ms
         host.next_at_ms = max(host.next_at_ms, item.not_before_ms)
+        if item.drains:
+            host.drained_until_ms = now_ms + DRAIN_MS
         held = core.leases.by_id.get(item.lease_id)
         if held is not None and host in held.gates:
             held.gates.remove(host)
             # A redirect within a host holds its gate a second time, or is in line for it.
             if host not in held.gates and item.lease_id not in host.waiters:
                 core.release_target(held, host)
-            core.let_go(host, now_ms)
+            core.let_go(host, now_ms, unasked=item.unasked and held.rests_until_ms)
         else:
             core.agenda.enlist(host, now_ms)
 

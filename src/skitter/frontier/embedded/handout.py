@@ -109,9 +109,12 @@ class Handout:
         if (queue.job, record.fp) in core.targets:
             self._put_off(queue, entry[0], record, now_ms)
             return None
-        lease = core.leases.grant(queue, entry[0], record, expires_at)
-        host.in_flight += 1
-        host.next_at_ms = now_ms + host.delay_ms
+        gated = host.drained_until_ms <= now_ms
+        lease = core.leases.grant(queue, entry[0], record, expires_at, gated=gated)
+        if gated:
+            host.in_flight += 1
+            host.next_at_ms = now_ms + host.delay_ms
+        core.leases.by_id[lease.id].rests_until_ms = host.next_at_ms
         if lease.page_class:
             queue.leased_data += 1
         else:

@@ -165,6 +165,8 @@ class HostRow(msgspec.Struct, array_like=True):
     delay_ms: int
     per_host: int
     next_at_ms: int
+    floor_ms: int = 0
+    held_until_ms: int = 0
 
 
 class QueueRow(msgspec.Struct, array_like=True):

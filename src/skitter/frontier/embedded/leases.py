@@ -15,7 +15,17 @@ SPARE_ENTRIES = 1000
 class Held:
     """One lease as the frontier sees it."""
 
-    __slots__ = ("enters_at", "expires_at", "gates", "key", "lease", "queue", "record", "targets")
+    __slots__ = (
+        "enters_at",
+        "expires_at",
+        "gates",
+        "key",
+        "lease",
+        "queue",
+        "record",
+        "rests_until_ms",
+        "targets",
+    )
 
     def __init__(self, lease: Lease, queue: Queue, key: bytes, record: Record) -> None:
         self.lease = lease
@@ -23,8 +33,10 @@ class Held:
         self.key = key
         self.record = record
         self.expires_at = lease.expires_at
-        self.gates: list[Host] = [queue.host]
+        self.gates: list[Host] = [queue.host] if lease.gated else []
         """Hosts held in flight under this lease: its own, and those of redirect hops."""
+        self.rests_until_ms = 0
+        """Until when its own host rests for the request that this lease is for."""
         self.enters_at: dict[Host, int] = {}
         """When a hop's host may be asked."""
         self.targets: dict[Host, Fingerprint] = {}
@@ -42,8 +54,10 @@ class LeaseBook:
         self._expiry: list[tuple[float, int]] = []
         self._pinned: set[int] = set()
 
-    def grant(self, queue: Queue, key: bytes, record: Record, expires_at: float) -> Lease:
-        """Lease one entry."""
+    def grant(
+        self, queue: Queue, key: bytes, record: Record, expires_at: float, *, gated: bool = True
+    ) -> Lease:
+        """Lease one entry, with the gate of its host or without."""
         self._next_id += 1
         lease = Lease(
             self._next_id,
@@ -64,6 +78,7 @@ class LeaseBook:
             expires_at,
             record.role,
             rank_of(key),
+            gated,
         )
         held = Held(lease, queue, key, record)
         self.by_id[lease.id] = self.by_key[key] = held

@@ -21,6 +21,7 @@ from skitter.frontier.embedded.layout import (
 from skitter.frontier.embedded.lines import HeadBudget, Line
 from skitter.frontier.embedded.rocks import Rocks
 from skitter.frontier.model import Counts, JobEntry, JobState
+from skitter.frontier.tuning import NoRules, Rules
 from skitter.types import HostKey, JobNumber, PageClass
 from skitter.url.domain import registered_domain
 from skitter.url.host import host_name
@@ -51,6 +52,8 @@ class Registry:
         self.full: set[JobNumber] = set()
         """Jobs that have leased as many URLs as they want pages."""
         self.budget = HeadBudget(HEAD_ENTRIES)
+        self.rules: Rules = NoRules()
+        """How hosts are asked that are met for the first time."""
         self._last_number = 0
         self._next_host = 1
         self._next_queue = 1
@@ -66,6 +69,7 @@ class Registry:
             host = Host(u32.unpack(key)[0], HostKey(row.name), row.delay_ms, row.per_host)
             host.stored_at_ms = row.next_at_ms
             host.stored_delay_ms = row.delay_ms
+            host.floor_ms, host.held_until_ms = row.floor_ms, row.held_until_ms
             # A time beyond the longest back-off was written under a wrong clock.
             rests_until = min(row.next_at_ms, now_ms + LONGEST_REST_MS)
             host.next_at_ms = max(rests_until, now_ms + row.delay_ms)
@@ -168,11 +172,12 @@ class Registry:
         if found is None:
             found = self.hosts[name] = Host(self._next_host, name, UNSET, UNSET)
             self._next_host += 1
-        if entry is not None:
+        if entry is not None and UNSET in (found.delay_ms, found.per_host):
+            delay_ms, per_host, _ = self.rules(name)
             if found.delay_ms == UNSET:
-                found.delay_ms = entry.delay_ms
+                found.delay_ms = entry.delay_ms if delay_ms is None else delay_ms
             if found.per_host == UNSET:
-                found.per_host = entry.per_host
+                found.per_host = entry.per_host if per_host is None else per_host
         return found
 
     def line(self, queue: Queue, page_class: PageClass) -> Line:
@@ -199,5 +204,13 @@ def last_number_row(number: JobNumber) -> tuple[bytes, bytes]:
 
 def host_row(host: Host) -> tuple[bytes, bytes]:
     """Return key and value of a host's stored row."""
-    row = HostRow(FORMAT_VERSION, host.name, host.delay_ms, host.per_host, host.next_at_ms)
+    row = HostRow(
+        FORMAT_VERSION,
+        host.name,
+        host.delay_ms,
+        host.per_host,
+        host.next_at_ms,
+        host.floor_ms,
+        host.held_until_ms,
+    )
     return u32.pack(host.id), pack_row(row)

@@ -19,7 +19,7 @@ from skitter.frontier.redis.wire import fingerprint_words, read_hint, read_unpar
 from skitter.types import Fingerprint, HostKey, JobNumber, PageClass
 from skitter.url.partition import TAGS
 
-JOB_MARKS = ("job", "scope", "traps", "linked")
+JOB_MARKS = ("job", "scope", "traps", "linked", "aliases")
 """How the names of marks begin that go with their job."""
 HOSTS_AT_ONCE = 100
 RECORDS_AT_ONCE = 400

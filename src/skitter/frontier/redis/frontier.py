@@ -12,6 +12,7 @@ from skitter.clock import Clock
 from skitter.errors import ConfigError
 from skitter.frontier.base import OWNER_TTL_MS
 from skitter.frontier.cold.base import ColdStore
+from skitter.frontier.limits import Permit, TokenWish, Wish
 from skitter.frontier.model import (
     LEASE_MS,
     Ack,
@@ -40,8 +41,11 @@ from skitter.frontier.redis.nodes import Nodes
 from skitter.frontier.redis.owning import Owning
 from skitter.frontier.redis.reading import Reading
 from skitter.frontier.redis.tails import USUAL_SIZES, Sizes, Tails
+from skitter.frontier.redis.tuning import Tuner
 from skitter.frontier.redis.turns import Turns
 from skitter.frontier.redis.vultures import Vultures
+from skitter.frontier.redis.windows import Windows
+from skitter.frontier.tuning import Rules, Tuning
 from skitter.types import Fingerprint, HostKey, JobNumber, PageClass
 from skitter.url.partition import TAGS
 
@@ -76,6 +80,8 @@ class RedisFrontier:
         self._control = Control(core, self._agenda, tails)
         self._handout = Handout(core, self._owning, self._agenda, tails, self._control.unpark)
         self._turns = Turns(core)
+        self._windows = Windows(core)
+        self._tuner = Tuner(core, self._agenda)
         self._reading = Reading(nodes, core.keys, core.now_word, tails)
         self.moving = Moving(core, self._owning)
         """Hosts that are moved out of crowded slots."""
@@ -163,6 +169,8 @@ class RedisFrontier:
 
     async def offer(self, links: Sequence[Link]) -> Receipt:
         """Queue the links that are new to their job."""
+        if self.rules:
+            await self._tuner.introduce(link.host for link in links)
         return await self._intake.offer(links)
 
     async def claim(
@@ -184,6 +192,8 @@ class RedisFrontier:
         news: Mapping[str, bytes] | None = None,
     ) -> Receipt:
         """End leases and queue what their pages linked to; marks and news come before."""
+        if self.rules:
+            await self._tuner.introduce(link.host for ack in acks for link in ack.links)
         return await self._intake.ack(acks, marks or {}, news or {})
 
     async def renew(self, leases: Sequence[Lease], lease_ms: int = LEASE_MS) -> list[int]:
@@ -198,6 +208,8 @@ class RedisFrontier:
         target: Fingerprint | None = None,
     ) -> int:
         """Take another host's gate under a lease."""
+        if self.rules:
+            await self._tuner.introduce([host])
         return await self._handout.enter(lease, host, at_most_ms, target)
 
     async def turn(
@@ -209,6 +221,22 @@ class RedisFrontier:
     async def lock(self, name: str, holder: int, ttl_ms: int) -> int:
         """Take, keep or give back a lock."""
         return await self._turns.lock(name, holder, ttl_ms)
+
+    async def permit(self, wanted: Sequence[Wish]) -> list[Permit]:
+        """Grant what rate windows allow."""
+        return await self._windows.permit(wanted)
+
+    async def tokens(self, holder: str, wanted: Sequence[TokenWish], ttl_ms: int) -> list[int]:
+        """Take, keep or give back tokens."""
+        return await self._windows.tokens(holder, wanted, ttl_ms)
+
+    async def share(self, values: Mapping[str, bytes], ttl_ms: int) -> None:
+        """Let everyone have values for a while."""
+        await self._windows.share(values, ttl_ms)
+
+    async def shared(self, names: Sequence[str]) -> list[bytes | None]:
+        """Return the values that are there."""
+        return await self._windows.shared(names)
 
     async def put_job(self, entry: JobEntry) -> JobNumber:
         """Create or update a job."""
@@ -240,6 +268,19 @@ class RedisFrontier:
     ) -> None:
         """Change how a host is asked."""
         await self._control.set_host(host, delay_ms, per_host, not_before_ms)
+
+    @property
+    def rules(self) -> Rules:
+        """How hosts are asked that are met for the first time."""
+        return self._tuner.rules
+
+    @rules.setter
+    def rules(self, rules: Rules) -> None:
+        self._tuner.rules = rules
+
+    async def tune(self, tuning: Tuning) -> int:
+        """Change the gates of known hosts."""
+        return await self._tuner.tune(tuning)
 
     async def jobs(self) -> dict[JobNumber, JobEntry]:
         """Return every job."""

@@ -293,7 +293,7 @@ class Handout:
         asked: list[Ask] = []
         for tag in tags:
             ids = by_tag.get(tag, [])
-            words = (lease_ms, len(ids), *ids, *gates.get(tag, ()))
+            words = (lease_ms, self._owning.gate_ms(lease_ms), len(ids), *ids, *gates.get(tag, ()))
             asked.append((tag, "renew", words))
         gone: list[int] = []
         for tag, answer in zip(tags, await core.call_many(asked), strict=True):
@@ -333,6 +333,7 @@ class Handout:
             -1 if at_most_ms is None else at_most_ms,
             "" if target is None else signed(target),
             left_ms,
+            self._owning.gate_ms(left_ms),
         )
         self._expect(tag, left_ms)
         if wait_ms < 0 or (at_most_ms is not None and wait_ms > at_most_ms):

@@ -8,7 +8,7 @@ import struct
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from skitter.errors import Fenced
-from skitter.frontier.model import Grant
+from skitter.frontier.model import LEASE_MS, Grant
 from skitter.frontier.redis.core import Core
 from skitter.frontier.redis.wide import Wide
 from skitter.frontier.redis.wire import pack_gate
@@ -31,19 +31,41 @@ class Owning:
         self._present: set[int] = set()
         """Tags with wide slots that have heard of this session."""
         self._as_member: tuple[str, int] | None = None
+        self._ttl_ms = LEASE_MS
 
     async def own(self, member: str, slots: Iterable[int], ttl_ms: int) -> list[Grant]:
         """Take or keep slots."""
         asked = list(slots)
         await self.wide.look()
         self._as_member = (member, ttl_ms)
+        self._ttl_ms = ttl_ms
         wanted: dict[int, bytearray] = {}
         for slot in asked:
             tag = slot % TAGS
             if tag not in wanted:
                 wanted[tag] = bytearray(PLACES + 1)
             wanted[tag][slot // TAGS] = 1
-        return await self._own(asked, wanted, member, ttl_ms)
+        grants = await self._own(asked, wanted, member, ttl_ms)
+        await self._keep_gates()
+        return grants
+
+    def gate_ms(self, lease_ms: int) -> int:
+        """Return how long a redirect's gate is held by a lease that lasts so long.
+
+        It may be in a tag where nobody hears that its member has died, so it is kept like a slot:
+        with every call that keeps those.
+        """
+        return min(lease_ms, self._ttl_ms)
+
+    async def _keep_gates(self) -> None:
+        core = self._core
+        gates: dict[int, list[str]] = {}
+        for lease_id, entered in core.entered.items():
+            for host in entered.hosts:
+                gates.setdefault(core.keys.tag_of_host(host), []).append(f"{lease_id}:{host}")
+        await core.call_many(
+            [(tag, "renew", (0, self.gate_ms(LEASE_MS), 0, *some)) for tag, some in gates.items()]
+        )
 
     async def _own(
         self, asked: Sequence[int], wanted: dict[int, bytearray], member: str, ttl_ms: int

@@ -138,6 +138,7 @@ class Given(NamedTuple):
     rank: int
     slot: int
     fence: int
+    gated: bool = True
 
 
 def make_lease(given: Given, stored: bytes, expires_at: float) -> Lease:
@@ -163,6 +164,7 @@ def make_lease(given: Given, stored: bytes, expires_at: float) -> Lease:
         expires_at,
         record.role,
         given.rank,
+        given.gated,
     )
 
 

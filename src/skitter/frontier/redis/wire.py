@@ -34,7 +34,7 @@ _u32 = struct.Struct(">I").pack
 _group = struct.Struct(">IHBH").pack
 _hop_group = struct.Struct(">IHH").pack
 _link = struct.Struct(">IQBI" + HEAD).pack
-_two_times = struct.Struct(">QQ").pack
+_let_go = struct.Struct(">QQQQB").pack
 _fence_fp = struct.Struct(">IQ").pack
 _ending = struct.Struct(">BBQI").pack
 _amount = struct.Struct(">q").pack
@@ -42,7 +42,7 @@ _taken = struct.Struct(">IIIQQ?")
 _hint = struct.Struct(">QQ")
 _unparked = struct.Struct(">QQI")
 _claimed = struct.Struct(">QQ?H")
-_given = struct.Struct(">IIHIH")
+_given = struct.Struct(">IIHI?H")
 _size = struct.Struct(">I").unpack_from
 
 raw_fp = struct.Struct(">Q").pack
@@ -124,11 +124,23 @@ def pack_hops(host: Host, job: JobNumber, hops: Sequence[Hop]) -> bytes:
     return _hop_group(job, host.slot, len(fps)) + host.packed + body
 
 
+UNASKED = 1 << 52
+"""In the place of a delay: no request was made."""
+
+
 def pack_freed(item: Freed) -> bytes:
     """Write one host that is let go."""
     delay = 0 if item.delay_ms is None else item.delay_ms + 1
+    if item.unasked:
+        delay = UNASKED
     gate = pack_gate(item.lease_id, item.host)
-    return gate + _two_times(delay, max(0, item.not_before_ms))
+    return gate + _let_go(
+        delay,
+        max(0, item.not_before_ms),
+        max(0, item.floor_ms),
+        max(0, item.held_until_ms),
+        item.retuned + 2 * item.drains,
+    )
 
 
 def pack_gate(lease_id: int, host: HostKey) -> bytes:
@@ -189,13 +201,13 @@ def read_claimed(answer: bytes, first_id: int, expires_at: float) -> Claimed:
 def _read_leases(answer: bytes, n: int, first_id: int, expires_at: float) -> Iterator[Lease]:
     at = _claimed.size
     for number in range(n):
-        job, rank, slot, fence, length = _given.unpack_from(answer, at)
+        job, rank, slot, fence, gated, length = _given.unpack_from(answer, at)
         at += _given.size
         host = HostKey(answer[at : at + length].decode())
         at += length
         [length] = _size(answer, at)
         at += 4
-        given = Given(first_id + number, host, JobNumber(job), rank, slot, fence)
+        given = Given(first_id + number, host, JobNumber(job), rank, slot, fence, gated)
         yield make_lease(given, answer[at : at + length], expires_at)
         at += length
 

@@ -7,6 +7,7 @@ from typing import Any
 from skitter.clock import Clock, StoreClock
 from skitter.errors import FrontierError
 from skitter.frontier.base import OWNER_TTL_MS
+from skitter.frontier.limits import Permit, TokenWish, Wish
 from skitter.frontier.model import (
     LEASE_MS,
     Ack,
@@ -178,6 +179,25 @@ class RemoteFrontier:
         """Take, keep or give back a lock."""
         wait_ms: int = await self._ask("lock", name, holder, ttl_ms)
         return wait_ms
+
+    async def permit(self, wanted: Sequence[Wish]) -> list[Permit]:
+        """Grant what rate windows allow."""
+        permits: list[Permit] = await self._ask("permit", wanted)
+        return permits
+
+    async def tokens(self, holder: str, wanted: Sequence[TokenWish], ttl_ms: int) -> list[int]:
+        """Take, keep or give back tokens."""
+        allowed: list[int] = await self._ask("tokens", holder, wanted, ttl_ms)
+        return allowed
+
+    async def share(self, values: Mapping[str, bytes], ttl_ms: int) -> None:
+        """Let everyone have values for a while."""
+        await self._ask("share", values, ttl_ms)
+
+    async def shared(self, names: Sequence[str]) -> list[bytes | None]:
+        """Return the values that are there."""
+        values: list[bytes | None] = await self._ask("shared", names)
+        return values
 
     # Jobs and hosts
 

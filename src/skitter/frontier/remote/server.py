@@ -31,8 +31,12 @@ from skitter.frontier.remote.wire import (
 )
 
 CONTROL_VERBS = frozenset(name for name in vars(FrontierControl) if name in VERBS)
-GUEST_MARKS = re.compile(r"(robots|scope|traps|linked|job:[0-9]+:archive):")
-"""Marks that a child may keep: what it learned of sites, and where its own archive ends."""
+GUEST_MARKS = re.compile(
+    r"(robots|scope|traps|linked|aliases|job:[0-9]+:archive|nodes:(list|pulse|answer)):"
+)
+"""Marks that a child may keep: what it learned of sites, where its own archive ends, and how the
+workers of its machine stand. It may answer orders, and give none.
+"""
 SILENCE_S = 5.0
 SWEEP_S = 0.5
 OVERSLEPT_S = 1.0

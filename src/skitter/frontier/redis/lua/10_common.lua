@@ -12,7 +12,11 @@ local SCORED = 1024
 local TURNS_PER_RANK = 4
 local LATER = 9007199254740991
 
+-- What is rare to have of a host is in field `g`: of its delay, what no setting goes below; a
+-- back-off, which no change of the delay cuts short; and up to when its URLs are handed out without
+-- its gate, because nothing is asked of it.
 local begin, write_back, refuse, register, register_frugal, register_question
+local drains, set_delay
 local job_of, host_of, meet, jobs_of, set_jobs, touch, settle, withdraw, enlist
 local rest_briefly, settle_in, go_home
 local line_front, host_front, enqueue, forget_band, schedule, count, fp_text, note_length
@@ -128,7 +132,7 @@ do
     local H = S.hosts[name]
     if H then return H end
     local kept = redis.call('HMGET', S.P .. 'h:' .. name, 's', 'D', 'd', 'p', 'n', 'f', 'J', 'w',
-      'm', 'S')
+      'm', 'S', 'g')
     H = {
       name = name,
       slot = kept[1] or nil,
@@ -141,8 +145,15 @@ do
       w = kept[8] or '',
       home = kept[9] and kept[9] ~= '' and kept[9] or nil,
       later = tonumber(kept[10]) or 0,
+      floor = 0,
+      held = 0,
+      drain = 0,
       kept = kept,
     }
+    if kept[11] then
+      local floor, held, drain = kept[11]:match('^(%d+),(%d+),(%d+)$')
+      H.floor, H.held, H.drain = tonumber(floor), tonumber(held), tonumber(drain)
+    end
     H.place = H.w:sub(1, 1)
     H.at = tonumber(H.w:sub(2)) or 0
     S.hosts[name] = H
@@ -364,15 +375,28 @@ do
     note_best(S.slots_r, H.slot, H.at)
   end
 
+  -- Tells whether the URLs of a host are handed out without its gate.
+  function drains(S, H)
+    return H.drain > S.now
+  end
+
+  -- Changes the delay of a host, and with it the rest that the old one made.
+  function set_delay(S, H, delay)
+    local asked = H.n - (H.d or 0)
+    if H.n <= H.held then asked = math.min(asked, S.now) end
+    H.n = math.max(0, H.held, asked + delay)
+    H.d = delay
+  end
+
   -- Puts a host where it belongs.
   function enlist(S, H)
     local front
-    if H.f < (H.p or 1) then front = host_front(S, H) end
+    if drains(S, H) or H.f < (H.p or 1) then front = host_front(S, H) end
     H.front = front
     if not front then
       if H.place ~= '' then withdraw(S, H) end
       if H.home and H.f == 0 then go_home(S, H) end
-    elseif H.n <= S.now then
+    elseif drains(S, H) or H.n <= S.now then
       if H.place ~= 'y' or front < H.at then make_ready(S, H, front) end
     elseif H.place ~= 'r' or H.at ~= H.n then
       let_rest(S, H)
@@ -425,6 +449,9 @@ do
     put('w', H.place == '' and '' or H.place .. H.at, kept[8] or '')
     put('m', H.home or '', kept[9] or '')
     put('S', math.max(0, H.later), tonumber(kept[10]) or 0)
+    if kept[11] or H.floor > 0 or H.held > 0 or H.drain > 0 then
+      put('g', string.format('%d,%d,%d', H.floor, H.held, H.drain), kept[11])
+    end
     if #fields > 0 then redis.call('HSET', S.P .. 'h:' .. H.name, unpack(fields)) end
   end
 

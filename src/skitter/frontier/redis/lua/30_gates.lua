@@ -21,9 +21,12 @@ do
   end
 
   -- Counts one request of a host as answered; its next one waits for its delay. Where nobody knows
-  -- when the request ended (`unknown`) that holds for any number in flight.
-  function let_go(S, H, unknown)
-    if H.p == 1 or unknown then H.n = math.max(H.n, S.now + (H.d or 0)) end
+  -- when the request ended (`unknown`) that holds for any number in flight. `unasked` is until when
+  -- the host would rest for a request that was not made after all.
+  function let_go(S, H, unknown, unasked)
+    if unasked then
+      if H.n == unasked then H.n = S.now end
+    elseif H.p == 1 or unknown then H.n = math.max(H.n, S.now + (H.d or 0)) end
     H.f = math.max(0, H.f - 1)
     while H.f < (H.p or 1) do
       local id = redis.call('LPOP', S.P .. 'W:' .. H.name)

@@ -1,7 +1,7 @@
 -- Leases: their parts, how one is given back, and what falls due.
 --
---   l  hash  id -> cmsgpack {host, job, class, urgency, rank, slot, fence, record, gate held,
---            session, seq}
+--   l  hash  id -> cmsgpack {host, job, class, urgency, rank, slot, fence, record, gate,
+--            session, seq}; gate is until when the host rests for the request, false when let go
 --   L  zset  id -> expiry ms
 --
 -- A URL that is given back takes its old place: before everything that still waits in its band, and

@@ -18,7 +18,7 @@ do
     local at, front = S.due, LATER
     for _, H in pairs(S.hosts) do
       if H.mine and H.front then
-        at = math.min(at, math.max(S.now, H.n))
+        at = math.min(at, drains(S, H) and S.now or math.max(S.now, H.n))
         front = math.min(front, H.front)
       end
     end

@@ -5,10 +5,13 @@
 -- ARGV    now; session; call: the number of this call, in ten digits; fences, as for peek; k;
 --         lease ms; cap: a job whose stream has that many records is passed over; limits: "" or
 --         job:n with commas between, how many more URLs of a job may be leased (of one that is
---         limited and not named: none); freed: many times (>Bc0 lease, I2c0 host, I8 delay + 1 or 0, I8 not before)
+--         limited and not named: none); freed: many times (>Bc0 lease, I2c0 host, I8 delay + 1 or 0
+--         or UNASKED, I8 not before, I8 floor, I8 held until, B 1 for a delay that was set anew + 2
+--         for a host of which nothing is asked)
 -- Result  "FENCED" with nothing changed, or >I8 ms of the next thing to do, I8 front, B whether lists wait for the
 --         cold tier, I2 n, n times
---         (I4 job, I4 rank, I2 slot, I4 fence, I2c0 host, I4c0 record); the id of lease i is
+--         (I4 job, I4 rank, I2 slot, I4 fence, B whether its gate is held, I2c0 host, I4c0 record);
+--         the id of lease i is
 --         session, call and i in two digits
 --
 -- ARGV of free: now, freed. Result: nothing.
@@ -18,22 +21,31 @@ do
   local POLL_MS, STREAM_POLL_MS, TARGET_MS, COLD_MS = 20, 100, 1000, 200
   local MOST_WOKEN, MOST_PASSED = 128, 128
   local NAV_TURN = 4
+  local UNASKED = 2 ^ 52
+  local DRAIN_MS = 10000
 
   local function free(S, blob)
     local at, size = 1, #blob
     while at <= size do
-      local id, name, delay, not_before
-      id, name, delay, not_before, at = struct.unpack('>Bc0I2c0I8I8', blob, at)
+      local id, name, delay, not_before, floor, held, signs
+      id, name, delay, not_before, floor, held, signs, at =
+        struct.unpack('>Bc0I2c0I8I8I8I8B', blob, at)
       local H = host_of(S, name)
       if H.slot then
-        if delay > 0 then H.d = delay - 1 end
+        H.held = math.max(H.held, held)
+        if delay > 0 and delay ~= UNASKED then
+          if signs % 2 == 1 then set_delay(S, H, delay - 1) end
+          H.d, H.floor = delay - 1, floor
+        end
         H.n = math.max(H.n, not_before)
+        if signs >= 2 then H.drain = S.now + DRAIN_MS end
         touch(S, H)
         local lease = lease_of(S, id)
         if lease and lease[HOST] == name and lease[GATE] then
+          local rests_until = delay == UNASKED and lease[GATE]
           lease[GATE] = false
           redis.call('HSET', S.P .. 'l', id, cmsgpack.pack(lease))
-          let_go(S, H)
+          let_go(S, H, false, rests_until)
         else
           local gate = id .. ':' .. name
           local value = redis.call('HGET', S.P .. 'G', gate)
@@ -213,15 +225,18 @@ do
       S.seq = S.seq + 1
       seq = S.seq
     end
-    H.f = H.f + 1
-    H.n = S.now + (H.d or 0)
+    local gated = not drains(S, H)
+    if gated then
+      H.f = H.f + 1
+      H.n = S.now + (H.d or 0)
+    end
     count(S, job, H.domain, 'l', 1)
     local J = job_of(S, job)
     if J.room then J.room = J.room - 1 end
     local slot = tonumber(H.slot)
     local fence = struct.unpack('>I4', fence_at(ask.fences, slot))
-    local lease = { H.name, job, class, (band - rank) / RANKS, rank, slot, fence, plain, true,
-      ask.session, seq }
+    local lease = { H.name, job, class, (band - rank) / RANKS, rank, slot, fence, plain,
+      gated and H.n, ask.session, seq }
     leases[#leases + 1] = lease
     if S.busy then S.busy[H.name] = true else S.taken[#S.taken + 1] = H.name end
   end
@@ -238,8 +253,8 @@ do
         local H = host_of(S, name)
         H.place, H.at = '', 0
         local before = #leases
-        H.n = rests_until(S, H)
-        if H.n > S.now or H.f >= (H.p or 1) then
+        if not drains(S, H) then H.n = rests_until(S, H) end
+        if not drains(S, H) and (H.n > S.now or H.f >= (H.p or 1)) then
           enlist(S, H)
         elseif holds_back(S, H) then
           aside[#aside + 1] = H
@@ -266,8 +281,9 @@ do
   local function pack_leases(leases)
     local parts = {}
     for at, lease in ipairs(leases) do
-      parts[at] = struct.pack('>I4I4I2I4I2c0I4c0', lease[JOB], lease[RANK], lease[SLOT],
-        lease[FENCE], #lease[HOST], lease[HOST], #lease[RECORD], lease[RECORD])
+      parts[at] = struct.pack('>I4I4I2I4BI2c0I4c0', lease[JOB], lease[RANK], lease[SLOT],
+        lease[FENCE], lease[GATE] and 1 or 0, #lease[HOST], lease[HOST], #lease[RECORD],
+        lease[RECORD])
     end
     return table.concat(parts)
   end

@@ -1,7 +1,7 @@
 -- skitter1_renew: prolongs leases, and the gates of this tag that leases hold.
 --
 -- KEYS[1] anchor
--- ARGV    now, lease ms, n, n lease ids, then gates as <lease>:<host>
+-- ARGV    now, lease ms, gate ms, n, n lease ids, then gates as <lease>:<host>
 -- Result  for each lease 1, or 0 when it is gone
 --
 -- skitter1_hold: tells which leases are live, and keeps those from ending in the next moments.
@@ -21,9 +21,10 @@ do
 
   local function renew(keys, args)
     local S = begin(keys, args)
-    local until_ms, n = S.now + tonumber(args[2]), tonumber(args[3])
+    local until_ms, n = S.now + tonumber(args[2]), tonumber(args[4])
+    local gates_until = S.now + tonumber(args[3])
     local answer = {}
-    for at = 4, 3 + n do
+    for at = 5, 4 + n do
       if is_live(S, args[at]) then
         redis.call('ZADD', S.P .. 'L', 'XX', until_ms, args[at])
         answer[#answer + 1] = '1'
@@ -31,7 +32,7 @@ do
         answer[#answer + 1] = '0'
       end
     end
-    for at = 4 + n, #args do redis.call('ZADD', S.P .. 'GX', 'XX', until_ms, args[at]) end
+    for at = 5 + n, #args do redis.call('ZADD', S.P .. 'GX', 'XX', gates_until, args[at]) end
     return table.concat(answer)
   end
 

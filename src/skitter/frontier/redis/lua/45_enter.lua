@@ -2,7 +2,7 @@
 --
 -- KEYS[1] anchor of the host's tag
 -- ARGV    now, lease, job, host, slot, domain, the most ms to wait or -1, target: a fp or "",
---         ms that the lease lasts
+--         ms that the lease lasts, ms that the gate is held unless it is kept
 -- Result  ms to wait before the next question; 0 when the host may be asked; -1 when the target is
 --         known already; or "NOJOB" and a job's number
 --
@@ -34,7 +34,7 @@ do
         if refused ~= 0 then return refused end
       end
       value = { -1, ask.job, ask.target }
-      redis.call('ZADD', S.P .. 'GX', ask.until_ms, ask.gate)
+      redis.call('ZADD', S.P .. 'GX', ask.gate_until, ask.gate)
       redis.call('HSET', S.P .. 'G', ask.gate, cmsgpack.pack(value))
       if H.f >= (H.p or 1) then redis.call('RPUSH', S.P .. 'W:' .. H.name, ask.lease) end
     end
@@ -49,7 +49,8 @@ do
     local S = begin(keys, args)
     local job, name = args[3], args[4]
     local ask = { lease = args[2], job = job, most = tonumber(args[7]), target = args[8],
-      gate = args[2] .. ':' .. name, until_ms = S.now + tonumber(args[9]) }
+      gate = args[2] .. ':' .. name, until_ms = S.now + tonumber(args[9]),
+      gate_until = S.now + tonumber(args[10]) }
     local J = job_of(S, job)
     if not J then return nojob(job) end
     if J.state == 'cancel' then return LOST_MS end

@@ -37,6 +37,7 @@ do
     H.d = tonumber(args[5]) or H.d
     H.p = tonumber(args[6]) or H.p
     H.n = math.max(H.n, tonumber(args[7]) or 0)
+    H.held = math.max(H.held, tonumber(args[7]) or 0)
     touch(S, H)
     settle(S)
     write_back(S)

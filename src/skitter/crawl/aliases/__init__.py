@@ -1,0 +1,1 @@
+"""Sites that have several names, or copies elsewhere: recognised, crawled under one name."""

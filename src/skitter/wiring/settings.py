@@ -1,0 +1,177 @@
+"""The settings of sites: asked for and changed, in whatever store they are.
+
+The rows are marks in the store, written as news: every member reads them again within a second.
+The gates of hosts are changed by whoever changes a row, because a host that rests for an hour
+would not hear of a shorter delay before.
+"""
+
+import asyncio
+import json
+import secrets
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+
+from skitter.clock import Clock
+from skitter.crawl.inspect import Answer, Question
+from skitter.errors import ConfigError, SkitterError
+from skitter.frontier.tuning import HostRule, OpenStore, Tuning
+from skitter.politeness.settings.live import LiveSettings
+from skitter.politeness.settings.patterns import covers, glob_of, parse_pattern
+from skitter.politeness.settings.table import MARKS, STAMP, Row, Table
+from skitter.politeness.settings.values import check_key, parse_changes, plain_value
+from skitter.types import HostKey
+from skitter.wiring.host_rules import HostRules, host_rule
+from skitter.wiring.store import Store
+
+LOCK = "settings"
+LOCK_MS = 5_000
+POLL_MS = 100
+Facts = dict[str, object]
+
+
+class SettingsKeeper:
+    """Reads and changes the settings of an open store."""
+
+    def __init__(self, store: OpenStore, clock: Clock, live: LiveSettings) -> None:
+        self._store = store
+        self._clock = clock
+        self._live = live
+
+    async def open(self) -> None:
+        """Let the store go by its settings, also by what was said while nobody had it open."""
+        await self._live.refresh(self._store)
+        self._store.rules = HostRules(self._live)
+        for row in self._live.table.in_force:
+            if row.values.get("blacklist"):
+                await self._store.tune(_tuning(row.pattern, self._live.table, {"blacklist"}))
+
+    async def set(self, pattern: str, words: Iterable[str], by: str) -> Facts:
+        """Set values for a pattern; those that are not named stay."""
+        pattern, changes = parse_pattern(pattern), parse_changes(words)
+        at_ms = self._clock.now_ms()
+        return await self._change(
+            lambda table: table.changed(pattern, changes, by, at_ms), changes.keys()
+        )
+
+    async def unset(self, pattern: str, keys: Iterable[str], by: str) -> Facts:
+        """Take values of a pattern back, all of them if none is named."""
+        pattern, gone = parse_pattern(pattern), {check_key(key) for key in keys}
+        at_ms = self._clock.now_ms()
+        return await self._change(lambda table: table.without(pattern, gone, by, at_ms), gone)
+
+    async def _change(self, make: Callable[[Table], Row], keys: Iterable[str]) -> Facts:
+        async with self._alone():
+            before = await self._table()
+            row = make(before)
+            stamp = secrets.token_bytes(8)
+            await self._store.ack([], news={row.mark: row.encode(), STAMP: stamp})
+        await self._live.refresh(self._store)
+        after = before.with_row(row)
+        named = set(keys) or set(before.rows[row.pattern].values)
+        known = await self._store.tune(_tuning(row.pattern, after, named))
+        return {**_row_facts(row, after), "known_hosts": known}
+
+    async def _table(self) -> Table:
+        return Table.read(await self._store.marks(MARKS))
+
+    @asynccontextmanager
+    async def _alone(self) -> AsyncIterator[None]:
+        """Let no other operator change a row meanwhile: neither is to lose what the other set."""
+        lock, holder = self._store.lock, secrets.randbits(48)
+        wait_ms = await lock(LOCK, holder, LOCK_MS)
+        while wait_ms:
+            await asyncio.sleep(min(wait_ms, POLL_MS) / 1000)
+            wait_ms = await lock(LOCK, holder, LOCK_MS)
+        try:
+            yield
+        finally:
+            await lock(LOCK, holder, 0)
+
+    async def answer(self, question: Question) -> AsyncIterator[bytes]:
+        """Yield the lines of an answer about settings."""
+        try:
+            for facts in await self._answer(question):
+                yield _line(facts)
+            yield _line({"complete": True})
+        except SkitterError as error:
+            yield _line({"error": str(error)})
+
+    async def _answer(self, question: Question) -> list[Facts]:
+        by = str(question.get("by", ""))
+        match question:
+            case {"settings": "list"}:
+                return rows_of(await self._table())
+            case {"settings": "get", "pattern": str(pattern)}:
+                return [values_of(await self._table(), pattern)]
+            case {"settings": "set", "pattern": str(pattern), "words": list(words)}:
+                return [await self.set(pattern, map(str, words), by)]
+            case {"settings": "unset", "pattern": str(pattern), "words": list(words)}:
+                return [await self.unset(pattern, map(str, words), by)]
+            case _:
+                raise ConfigError("not a question about settings that this version knows")
+
+
+async def answering(store: Store, other: Answer) -> Answer:
+    """Return who answers questions about the settings of a store, and leaves others to ``other``.
+
+    A store that is a master's is left to the master.
+    """
+    if store.own is None:
+        return other
+    keeper = SettingsKeeper(store.own, store.clock, store.settings)
+    await keeper.open()
+
+    async def answer(question: Question) -> AsyncIterator[bytes]:
+        lines = keeper.answer(question) if "settings" in question else other(question)
+        async for line in lines:
+            yield line
+
+    return answer
+
+
+def _tuning(pattern: str, table: Table, keys: set[str]) -> Tuning:
+    def is_covered(host: HostKey) -> bool:
+        return covers(pattern, host)
+
+    def rule(host: HostKey) -> HostRule:
+        return host_rule(table.of(host))
+
+    return Tuning(
+        covers=is_covered,
+        rule=rule,
+        delays="delay" in keys,
+        per_hosts="per_host" in keys,
+        drains="blacklist" in keys,
+        glob=glob_of(pattern),
+        host=None if pattern[0] in "*." else HostKey(pattern),
+    )
+
+
+def rows_of(table: Table) -> list[Facts]:
+    """Return every row that says something."""
+    return [_row_facts(row, table) for row in table.in_force]
+
+
+def values_of(table: Table, pattern: str) -> Facts:
+    """Return what counts for a host, or for all hosts of a pattern, and where it is said."""
+    pattern = parse_pattern(pattern)
+    found = table.effective(pattern).items()
+    settings = {key: {"value": plain_value(one.value), "from": one.pattern} for key, one in found}
+    return {"pattern": pattern, "settings": settings, "version": table.version}
+
+
+def _row_facts(row: Row, table: Table) -> Facts:
+    at = datetime.fromtimestamp(row.at_ms / 1000, UTC).isoformat(timespec="seconds")
+    return {
+        "pattern": row.pattern,
+        "settings": {key: plain_value(value) for key, value in row.values.items()},
+        "changed_by": row.by,
+        "changed_at": at.replace("+00:00", "Z"),
+        "revision": row.revision,
+        "version": table.version,
+    }
+
+
+def _line(value: Mapping[str, object]) -> bytes:
+    return json.dumps(value, ensure_ascii=False).encode() + b"\n"

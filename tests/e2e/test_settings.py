@@ -1,0 +1,375 @@
+"""``skitter settings`` while crawls run: every member goes by a change within two seconds."""
+
+import json
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+import pytest
+import redis
+from clusters import Background, node
+from crawling import Ended, Run, command
+from stores import members_in, own_store
+
+pytestmark = pytest.mark.e2e
+
+HEARD_S = 2.0
+"""How long a change may take to reach every member."""
+KINDS = ("redis", "local", "workers", "master")
+
+
+class Asked(NamedTuple):
+    """One request."""
+
+    at: float
+    host: str
+    path: str
+    agent: str
+
+
+class Site:
+    """Hosts ``h0.set.test`` and so on, with pages that lead to each other and to the next host."""
+
+    def __init__(self, hosts: int, pages: int, answer_s: float = 0.0) -> None:
+        self.asked: list[Asked] = []
+        self.in_flight = 0
+        self.most_in_flight = 0
+        self.names = [f"h{n}.set.test" for n in range(hosts)]
+        self._pages = pages
+        self._lock = threading.Lock()
+        site = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_GET(self) -> None:
+                host = self.headers["Host"].split(":")[0]
+                with site.counted():
+                    agent = self.headers["User-Agent"]
+                    site.asked.append(Asked(time.monotonic(), host, self.path, agent))
+                    time.sleep(answer_s)
+                    body = site.body(host, self.path).encode()
+                    self.send_response(404 if self.path == "/robots.txt" else 200)
+                    self.send_header("Content-Type", "text/html")
+                    self.send_header("Content-Length", str(len(body)))
+                    self.end_headers()
+                    self.wfile.write(body)
+
+            def log_message(self, *_: Any) -> None:
+                """Say nothing."""
+
+        class Server(ThreadingHTTPServer):
+            request_queue_size = 128
+            daemon_threads = True
+
+        self._server = Server(("127.0.0.1", 0), Handler)
+        self.port = self._server.server_port
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,))
+
+    @contextmanager
+    def counted(self) -> Iterator[None]:
+        with self._lock:
+            self.in_flight += 1
+            self.most_in_flight = max(self.most_in_flight, self.in_flight)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self.in_flight -= 1
+
+    def url(self, host: str, path: str = "/") -> str:
+        return f"http://{host}:{self.port}{path}"
+
+    def body(self, host: str, path: str) -> str:
+        if path == "/":
+            links = [f"/page/{n}" for n in range(self._pages)]
+            links += [self.url(name) for name in self.names]
+        else:
+            # A link that no other page has, to the host before this one.
+            before = self.names[self.names.index(host) - 1]
+            links = [self.url(before, f"/late/{host}{path}")] if path.startswith("/page/") else []
+        return f"<title>{path}</title>" + "".join(f'<a href="{link}">x</a>' for link in links)
+
+    def since(self, at: float) -> list[Asked]:
+        return [one for one in list(self.asked) if one.at >= at]
+
+    def hosts_since(self, at: float) -> Counter[str]:
+        return Counter(one.host for one in self.since(at))
+
+    @property
+    def hosts_file(self) -> str:
+        return f"127.0.0.1 {' '.join(self.names)}\n"
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.shutdown()
+        self._thread.join()
+        self._server.server_close()
+
+
+class Crawling:
+    """A crawl that runs beside the test, on one of the kinds of stores."""
+
+    def __init__(self, kind: str, site: Site, folder: Path, stack: ExitStack, *flags: str) -> None:
+        self._stack = stack
+        self.kind = kind
+        self.site = site
+        self.place: list[str] = []
+        (folder / "hosts").write_text(site.hosts_file)
+        reach = ["--hosts", str(folder / "hosts"), "--allow-private"]
+        entry = site.url(site.names[0])
+        self.run = Run(folder, [entry], [*reach, "--sitemaps", "no", "--scope", "domain", *flags])
+        if kind == "master":
+            self._start_master(folder, reach, flags)
+        else:
+            self._start(folder)
+
+    def _start(self, folder: Path) -> None:
+        more: list[str] = []
+        if self.kind == "redis":
+            url = own_store()
+            more = ["--store", url]
+            self.place = more
+        else:
+            self.place = ["--data", str(self.run.data)]
+            more = ["--workers", "1"] if self.kind == "workers" else []
+        words = self.run.command(*more)[1:]
+        self.main = self._stack.enter_context(Background(folder, *words))
+        if self.kind == "redis":
+            self._stack.enter_context(node(folder / "node", self.run, *more, "--workers", "1"))
+            self.main.until("two members", lambda: members_in(url) == 2)
+
+    def _start_master(self, folder: Path, reach: list[str], flags: tuple[str, ...]) -> None:
+        data = folder / "up"
+        self.place = ["--data", str(data)]
+        words = ["up", "--data", data, "--port", "0", "--workers", "2", *reach]
+        self.main = self._stack.enter_context(Background(folder, *words))
+        self.main.until_told("listening on ")
+        delay = float(flags[flags.index("--delay") + 1])
+        job = {
+            "id": "set",
+            "entries": [self.site.url(self.site.names[0])],
+            "scope": "domain",
+            "sitemaps": "no",
+            "polite": {"delay": delay},
+        }
+        (folder / "set.json").write_text(json.dumps(job))
+        assert command("job", "add", folder / "set.json", "--data", data).code == 0
+
+    def settings(self, *words: str) -> Ended:
+        return command("settings", *words, *self.place)
+
+    def set(self, *words: str) -> float:
+        """Change something; answers when every member must have heard of it."""
+        ended = self.settings("set", *words)
+        assert ended.code == 0, ended
+        return time.monotonic() + HEARD_S
+
+    def until_asked(self, n: int) -> None:
+        def enough() -> bool:
+            return len(self.site.hosts_since(0)) >= n and len(self.site.asked) > 5 * n
+
+        self.main.until("requests to all hosts", enough)
+
+
+@contextmanager
+def crawling(
+    kind: str, folder: Path, *flags: str, hosts: int = 6, pages: int = 400, answer_s: float = 0.0
+) -> Iterator[Crawling]:
+    with Site(hosts, pages, answer_s) as site, ExitStack() as stack:
+        yield Crawling(kind, site, folder, stack, *flags)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_delay_is_raised_and_lowered_while_a_crawl_runs(kind: str, tmp_path: Path) -> None:
+    with crawling(kind, tmp_path, "--delay", "0.1") as crawl:
+        site = crawl.site
+        crawl.until_asked(6)
+        heard = crawl.set(".set.test", "delay=100")
+        time.sleep(heard + 1.5 - time.monotonic())
+        assert site.since(heard) == []
+        # A host that rests for long is asked soon when its delay is shorter.
+        before = time.monotonic()
+        heard = crawl.set("*.set.test", "delay=0.1")
+        time.sleep(heard - time.monotonic())
+        assert set(site.hosts_since(before)) == set(site.names)
+        ended = crawl.settings("get", f"h1.set.test:{site.port}", "--json")
+        found = json.loads(ended.out)["settings"]["delay"]
+        assert found == {"value": 0.1, "from": "*.set.test"}
+        # One host is to be asked slowly; the others are not.
+        heard = crawl.set(f"h1.set.test:{site.port}", "delay=1.2")
+        time.sleep(heard + 1 - time.monotonic())
+        asked = site.hosts_since(heard)
+        assert asked["h1.set.test"] <= 1
+        assert min(asked[name] for name in site.names if name != "h1.set.test") >= 2
+        assert crawl.main.up
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_blacklisted_site_ends_at_once_and_is_not_queued_again(kind: str, tmp_path: Path) -> None:
+    with crawling(kind, tmp_path, "--delay", "0.8", hosts=3, pages=300) as crawl:
+        site = crawl.site
+        crawl.until_asked(3)
+        first, second, third = (f"{name}:{site.port}" for name in site.names)
+        crawl.set(first, "blacklist=true")
+        crawl.set(second, "blacklist=yes")
+        heard = crawl.set(third, "depth=0")
+        records = crawl.run.out if kind != "master" else tmp_path / "up" / "out" / "set.jsonl"
+
+        def refused() -> Counter[str]:
+            found = [json.loads(line) for line in records.read_text().splitlines()]
+            return Counter(
+                one["url"].split("/")[2]
+                for one in found
+                if one["outcome"] == "refused" and "blacklisted by the setting for" in one["error"]
+            )
+
+        # At the pace of the sites this would take four minutes.
+        crawl.main.until("their end", lambda: min(refused()[one] for one in (first, second)) > 250)
+        assert time.monotonic() < heard + 10
+        assert not {"h0.set.test", "h1.set.test"} & set(site.hosts_since(heard))
+        time.sleep(1)
+        late = [json.loads(line)["url"] for line in records.read_text().splitlines()]
+        asked = {one.path for one in site.since(heard) if one.host == "h2.set.test"}
+        for path in asked:
+            assert site.url(site.names[1], f"/late/h2.set.test{path}") not in late
+        ended = crawl.settings("unset", first)
+        assert ended.code == 0, ended
+        assert crawl.settings("list", "--json").out.count("\n") == 2
+
+
+def test_a_member_has_no_more_under_way_than_is_set(tmp_path: Path) -> None:
+    with crawling("local", tmp_path, "--delay", "0", hosts=12, answer_s=0.2) as crawl:
+        site = crawl.site
+        crawl.main.until("many requests at once", lambda: site.most_in_flight > 6)
+        heard = crawl.set("*", "concurrency=2")
+        time.sleep(heard - time.monotonic())
+        site.most_in_flight = 0
+        time.sleep(1)
+        assert 0 < site.most_in_flight <= 2
+        ended = crawl.settings("unset", "*", "concurrency")
+        assert ended.code == 0, ended
+        crawl.main.until("many requests at once", lambda: site.most_in_flight > 6)
+
+
+def test_a_site_is_asked_by_another_name(tmp_path: Path) -> None:
+    with crawling("local", tmp_path, "--delay", "0.1", hosts=3) as crawl:
+        site = crawl.site
+        crawl.until_asked(3)
+        heard = crawl.set(f"h1.set.test:{site.port}", "agent=Gentle/2 (+http://x.test)")
+        time.sleep(heard + 0.7 - time.monotonic())
+        names = {(one.host, one.agent.split("/")[0]) for one in site.since(heard)}
+        assert names == {
+            ("h0.set.test", "Skitter"),
+            ("h1.set.test", "Gentle"),
+            ("h2.set.test", "Skitter"),
+        }
+
+
+@pytest.mark.parametrize("kind", ["redis", "local"])
+def test_what_is_set_is_listed_warned_about_and_taken_back(kind: str, tmp_path: Path) -> None:
+    with crawling(kind, tmp_path, "--delay", "0.5", hosts=2) as crawl:
+        crawl.until_asked(2)
+        assert crawl.settings("list").out == "nothing is set\n"
+        known = crawl.settings("set", "*.set.test", "delay=2", "rate=20/60s", "types=text/html")
+        assert (known.code, known.err) == (0, "")
+        unknown = crawl.settings("set", "www.nobody.example", "per_host=2")
+        assert unknown.code == 0
+        assert unknown.err == (
+            "skitter: warning: no known host is covered by www.nobody.example;"
+            " it counts for those to come\n"
+        )
+        rows = [json.loads(line) for line in crawl.settings("list", "--json").out.splitlines()]
+        assert [(row["pattern"], row["settings"], row["version"]) for row in rows] == [
+            ("*.set.test", {"delay": 2.0, "rate": "20/60s", "types": ["text/html"]}, 2),
+            ("www.nobody.example", {"per_host": 2}, 2),
+        ]
+        assert all("@" in row["changed_by"] and row["changed_at"].endswith("Z") for row in rows)
+        table = crawl.settings("list").out.splitlines()
+        assert table[0].split() == ["pattern", "settings", "changed", "by"]
+        assert table[1].split()[:4] == ["*.set.test", "delay=2", "rate=20/60s", "types=text/html"]
+        assert table[-1] == "version 2"
+        assert crawl.settings("unset", "*.set.test", "rate").code == 0
+        values = crawl.settings("get", "h0.set.test").out.splitlines()
+        assert [line.split()[:3] for line in values[:4]] == [
+            ["setting", "value", "from"],
+            ["delay", "2", "*.set.test"],
+            ["per_host", "-", "the"],
+            ["rate", "-", "the"],
+        ]
+
+
+BAD = [
+    (["set", "a.com", "rate=0/0s"], "rate: '0/0s': wanted "),
+    (["set", "a.com", "delay=-1"], "delay: '-1': wanted seconds, from 0 to 86400"),
+    (["set", "a.com", "dealy=1"], 'dealy: unknown setting; did you mean "delay"?'),
+    (["set", "a.com", "delay"], "'delay': wanted key=value"),
+    (["set", "https://a.com/", "delay=1"], "pattern 'https://a.com/': that is no host"),
+    (["set", "a.com", "concurrency=4"], "concurrency: counts for a whole member"),
+    (["get", "www.*.com"], "pattern 'www.*.com': a \"*\" stands alone"),
+    (["unset", "a.com"], "a.com: nothing is set for it"),
+    (["unset", "a.com", "dealy"], 'dealy: unknown setting; did you mean "delay"?'),
+]
+
+
+def test_bad_input_is_named_and_changes_nothing() -> None:
+    place = ["--store", own_store()]
+    assert command("settings", "set", "b.com", "delay=3", *place).code == 0
+    for words, why in BAD:
+        ended = command("settings", *words, *place)
+        assert (ended.code, ended.out) == (2, ""), ended
+        [line] = ended.err.splitlines()
+        assert why in line
+    [row] = command("settings", "list", "--json", *place).out.splitlines()
+    assert json.loads(row)["settings"] == {"delay": 3.0}
+
+
+def test_settings_of_a_newer_version_are_named_and_nothing_is_changed() -> None:
+    url = own_store()
+    place = ["--store", url]
+    assert command("settings", "set", "b.com", "delay=3", *place).code == 0
+    address, _, space = url.partition("?namespace=")
+    newer = json.dumps({"format": 9, "values": {"colour": "red"}})
+    with redis.Redis.from_url(address) as client:
+        client.hset(f"{{{space}}}:marks", "settings:*.newer.test", newer)
+        before = client.hgetall(f"{{{space}}}:marks")
+        for words in (["list"], ["get", "b.com"], ["set", "b.com", "delay=4"], ["unset", "b.com"]):
+            ended = command("settings", *words, *place)
+            assert (ended.code, ended.out) == (2, ""), ended
+            assert "settings of *.newer.test: written by a newer Skitter" in ended.err
+        assert client.hgetall(f"{{{space}}}:marks") == before
+
+
+def test_a_directory_without_a_crawl_is_left_as_it_is(tmp_path: Path) -> None:
+    ended = command("settings", "set", "a.com", "delay=1", "--data", tmp_path)
+    assert ended.code == 2
+    assert "no crawl has begun there" in ended.err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_set_while_nobody_crawls_counts_from_the_first_request(tmp_path: Path) -> None:
+    with Site(2, 200) as site, ExitStack() as stack:
+        crawl = Crawling("local", site, tmp_path, stack, "--delay", "0.05")
+        crawl.until_asked(2)
+        assert crawl.main.interrupted() == 130
+        assert crawl.settings("set", ".set.test", "delay=1.5").code == 0
+        assert crawl.settings("set", f"h1.set.test:{site.port}", "blacklist=on").code == 0
+        began = time.monotonic()
+        crawl.main.start()
+        crawl.main.until("three requests", lambda: len(site.since(began)) >= 3)
+        asked = site.since(began)
+        assert {one.host for one in asked} == {"h0.set.test"}
+        assert min(after.at - before.at for before, after in pairwise(asked)) > 1.2
+        outcomes = Counter(
+            json.loads(line)["outcome"] for line in crawl.run.out.read_text().splitlines()
+        )
+        assert outcomes["refused"] > 100
