@@ -19,7 +19,7 @@ from skitter.url.partition import slot_of
 pytestmark = pytest.mark.e2e
 
 PAGES = 320
-ANSWER_S = 0.01
+ANSWER_S = 0.015
 
 
 class LargeHosts:
@@ -125,9 +125,9 @@ def test_two_large_hosts_of_one_slot_wait_in_line_or_run_side_by_side(
     at_once = site.at_once()
     beside = sum(n for others, n in at_once.items() if others)
     if picker == "hash":
-        assert beside <= 0.05 * len(urls), at_once
+        assert beside <= 0.02 * len(urls), at_once
     else:
-        assert beside >= 0.2 * len(urls), at_once
+        assert beside >= 0.08 * len(urls), at_once
 
 
 @pytest.mark.parametrize("partition", ["url", "shared"])
@@ -143,7 +143,7 @@ def test_one_host_is_fetched_by_all_members_where_the_job_says_so(
         partition = "{partition}"
         [polite]
         delay = 0
-        per_host = 3
+        per_host = 12
         """
     )
     run = site.run(tmp_path / "crawl", ["one.large.test"])
@@ -154,5 +154,5 @@ def test_one_host_is_fetched_by_all_members_where_the_job_says_so(
     assert len(pages_of(run)) == PAGES + 1
     assert set(pages_of(run).values()) == {1}
     at_once = site.at_once()
-    assert max(at_once) == 2, "three members, one request each, and no more than per_host"
-    assert at_once[2] >= 0.2 * PAGES, at_once
+    assert max(at_once) == 2, "three members, one request each"
+    assert at_once[1] + at_once[2] >= 0.2 * PAGES, at_once

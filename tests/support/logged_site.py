@@ -78,8 +78,13 @@ class LoggedSite:
     @property
     def requests(self) -> int:
         """How many requests it takes to get them all: redirects and robots.txt count."""
-        moved = len(self.names) * (self._pages // 2)
+        places = [(name, f"/{n}") for name in self.names for n in range(self._pages)]
+        moved = sum(self._is_moved(name, path) for name, path in places)
         return self.pages + moved + len(self.names) + 1
+
+    def _is_moved(self, host: str, path: str) -> bool:
+        number = path.strip("/")
+        return number.isdigit() and (self.names.index(host) + int(number)) % 2 == 1
 
     def url(self, host: str, path: str = "/") -> str:
         return f"http://{host}:{self._server.server_port}{path}"
@@ -91,7 +96,7 @@ class LoggedSite:
         if path == "/":
             links = [self.url(name, f"/{n}") for name in self.names for n in range(self._pages)]
             return 200, "".join(f'<a href="{link}">x</a>' for link in links).encode(), html
-        if path.strip("/").isdigit() and int(path.strip("/")) % 2:
+        if host in self.names and self._is_moved(host, path):
             return 301, b"", {"Location": f"/moved{path}"}
         return 200, f"<title>{host} {path}</title>".encode(), html
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from skitter.crawl.aliases.facts import LEAST_BYTES, Fact
 from skitter.crawl.aliases.verdict import FEWEST
 from skitter.types import HostKey
+from skitter.url.host import origin
 
 SAMPLE = 16
 """Pages of a host that are remembered."""
@@ -76,9 +77,13 @@ class Evidence:
         self._ripe: dict[tuple[HostKey, HostKey], None] = {}
         self._grown: dict[tuple[HostKey, HostKey], None] = {}
 
-    def saw(self, host: HostKey, origin: str, path: str, fact: Fact) -> None:
-        """Take in a page that was fetched."""
-        sample = self._sample(host, origin)
+    def saw(self, host: HostKey, url: str, path: str, fact: Fact) -> None:
+        """Take in a page that was fetched from ``url``."""
+        if host in self._samples:
+            self._samples.move_to_end(host)
+            sample = self._samples[host]
+        else:
+            sample = self._sample(host, origin(url))
         sample.pages += 1
         facts = sample.facts
         key = hash((path, fact.digest))
@@ -94,12 +99,13 @@ class Evidence:
         if host in self._suspects:
             self._ripen(host)
 
-    def _sample(self, host: HostKey, origin: str) -> Sample:
+    def _sample(self, host: HostKey, site: str) -> Sample:
+        """Return the sample of a host; those met longest ago make room for it."""
         sample = self._samples.get(host)
         if sample is not None:
             self._samples.move_to_end(host)
             return sample
-        sample = self._samples[host] = Sample(origin)
+        sample = self._samples[host] = Sample(site)
         if len(self._samples) > MOST_HOSTS:
             self._forget(*self._samples.popitem(last=False))
         return sample
@@ -122,9 +128,9 @@ class Evidence:
         sample = self._samples.get(host)
         return sample.pages if sample is not None else 0
 
-    def met(self, host: HostKey, origin: str) -> None:
+    def met(self, host: HostKey, site: str) -> None:
         """Take note of a host whose pages others have fetched."""
-        self._sample(host, origin)
+        self._sample(host, site)
 
     def name(self, host: HostKey, path: str, content: str) -> None:
         """Take note of the first URL that had the content of a page."""
@@ -168,8 +174,8 @@ class Evidence:
 
     def restore(self, pair: Pair, samples: Iterable[tuple[HostKey, str, Iterable[str]]]) -> None:
         """Take up what an earlier run or another member has noticed of a pair."""
-        for host, origin, paths in samples:
-            sample = self._sample(host, origin)
+        for host, site, paths in samples:
+            sample = self._sample(host, site)
             for path in paths:
                 if len(sample.facts) < SAMPLE:
                     sample.facts.setdefault(path, None)
@@ -202,7 +208,7 @@ class Evidence:
             if not suspects:
                 self._suspects.pop(host, None)
 
-    def origin(self, host: HostKey) -> str:
+    def site(self, host: HostKey) -> str:
         """Return scheme, host and port of a host that was met; "" for one that was forgotten."""
         sample = self._samples.get(host)
         return sample.origin if sample is not None else ""

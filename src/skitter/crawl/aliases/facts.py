@@ -4,12 +4,12 @@ from enum import Enum
 from typing import NamedTuple
 
 import msgspec
-from xxhash import xxh3_64_intdigest, xxh3_128_digest
+from xxhash import xxh3_128_digest
 
 from skitter.pipeline.record import PageRecord
 from skitter.types import HostKey, Outcome
 
-HEAD_BYTES = 8_192
+HEAD_BYTES = 4_096
 """A page that names its own address mostly does so here: canonical link, navigation."""
 LEAST_BYTES = 100
 """Smaller pages are the same on many hosts: empty ones, "it works", one word."""
@@ -23,8 +23,8 @@ class Fact(NamedTuple):
 
     digest: bytes
     """Of its content; b"" where the host has said that there is no such page."""
-    looks: int = 0
-    """The same for pages with the same title and number of links."""
+    looks: tuple[str | None, int | None] = (None, None)
+    """Title and number of links."""
     size: int = 0
     content: str = ""
     """The first URL of the job with that content, where it is known."""
@@ -72,12 +72,8 @@ def fact_of(record: PageRecord, digest: bytes) -> Fact | None:
     """Return what is remembered of a page that was just fetched; None for one of no use."""
     if record.outcome not in _FETCHED or not digest or record.final_url != record.url:
         return None
-    looks = _looks(record.title, record.n_links)
+    looks = (record.title, record.n_links)
     return Fact(digest, looks, record.bytes or 0, "", record.fetched_at)
-
-
-def _looks(title: str | None, n_links: int | None) -> int:
-    return xxh3_64_intdigest(f"{n_links} {title}".encode("utf-8", "surrogatepass"))
 
 
 class _Stored(msgspec.Struct):
@@ -109,7 +105,7 @@ def stored_fact(note: bytes) -> Fact | None:
         return None
     return Fact(
         bytes.fromhex(record.digest),
-        _looks(record.title, record.n_links),
+        (record.title, record.n_links),
         record.bytes or 0,
         record.duplicate_of or record.url,
         record.fetched_at,

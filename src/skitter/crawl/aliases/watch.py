@@ -60,7 +60,7 @@ MOST_COMPARED = 40
 """Paths at which two hosts are compared."""
 MOST_SAMPLES = 8
 """Equal pages that are named to a person who asks."""
-READ_PAGES = 64
+READ_PAGES = 32
 """Of so many pages of a host its own address is left out before they are compared."""
 MOST_PAIR_ROWS = 1_000
 LINKS_S = 20.0
@@ -128,7 +128,7 @@ class AliasWatch:
             digest = content_digest(body, plain, host)
         fact = fact_of(record, digest)
         if fact is not None:
-            self._evidence.saw(host, origin(record.url), path_of(record.url), fact)
+            self._evidence.saw(host, record.url, path_of(record.url), fact)
         return digest
 
     def named(self, visits: Sequence[Visit]) -> None:
@@ -187,7 +187,7 @@ class AliasWatch:
         """Return what is known of a host's pages, in this process or in the store."""
         known = self._evidence.facts(host)
         missing = [path for path in paths if known.get(path) is None]
-        site = self._evidence.origin(host)
+        site = self._evidence.site(host)
         read = await asyncio.gather(*(self._stored(site, path) for path in missing))
         found = {**known, **dict(zip(missing, read, strict=True))}
         return {path: fact for path in paths if (fact := found.get(path)) is not None}
@@ -204,7 +204,7 @@ class AliasWatch:
         row = AliasRow(
             alias=alias,
             kept=kept,
-            origin=self._evidence.origin(kept),
+            origin=self._evidence.site(kept),
             since_ms=self._clock.now_ms(),
             equal=len(found.equal),
             common=found.common,
@@ -244,7 +244,7 @@ class AliasWatch:
         return PairRow(
             one=one,
             other=other,
-            origins=(self._evidence.origin(one), self._evidence.origin(other)),
+            origins=(self._evidence.site(one), self._evidence.site(other)),
             equal=list(pair.paths),
             paths=(list(self._evidence.facts(one)), list(self._evidence.facts(other))),
         )

@@ -15,12 +15,12 @@ A, B, C = HostKey("a.test"), HostKey("b.test"), HostKey("c.test")
 
 
 def fact(text: str, size: int = 500) -> Fact:
-    return Fact(text.encode().ljust(16, b"."), 0, size)
+    return Fact(text.encode().ljust(16, b"."), (text, 0), size)
 
 
 def fetch(seen: Evidence, host: HostKey, *paths: str, size: int = 500) -> None:
     for path in paths:
-        seen.saw(host, f"http://{host}", path, fact(path, size))
+        seen.saw(host, f"http://{host}{path}", path, fact(path, size))
 
 
 def ripe(seen: Evidence) -> list[tuple[HostKey, HostKey]]:
@@ -43,8 +43,8 @@ def test_equal_pages_at_equal_paths_make_a_pair() -> None:
 def test_equal_content_at_other_paths_and_tiny_pages_do_not_count() -> None:
     seen = Evidence()
     for n in range(10):
-        seen.saw(A, "http://a.test", f"/{n}", fact(str(n)))
-        seen.saw(B, "http://b.test", f"/other/{n}", fact(str(n)))
+        seen.saw(A, f"http://a.test/{n}", f"/{n}", fact(str(n)))
+        seen.saw(B, f"http://b.test/other/{n}", f"/other/{n}", fact(str(n)))
     fetch(seen, A, *(f"/t{n}" for n in range(5)), size=20)
     fetch(seen, B, *(f"/t{n}" for n in range(5)), size=20)
     assert not seen.take_grown()
@@ -109,7 +109,7 @@ def test_what_was_noticed_is_taken_up_again() -> None:
     again = Evidence()
     again.restore(
         Pair(*pair.hosts, dict(pair.paths)),
-        [(host, before.origin(host), before.facts(host)) for host in pair.hosts],
+        [(host, before.site(host), before.facts(host)) for host in pair.hosts],
     )
     assert again.facts(B) == {"/": None, "/1": None, "/2": None, "/own": None}
     assert not again.take_grown()
@@ -125,7 +125,7 @@ def test_a_page_of_the_sample_is_known_by_what_it_was_last() -> None:
     assert seen.facts(A) == {"/": fact("/")._replace(content="http://first.test/")}
     seen.name(A, "/unknown", "x")
     seen.name(B, "/", "x")
-    assert seen.origin(B) == ""
+    assert seen.site(B) == ""
     assert seen.pages(A) == 1
 
 

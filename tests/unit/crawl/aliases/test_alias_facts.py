@@ -71,12 +71,12 @@ def test_paths_have_their_query(url: str, path: str) -> None:
 
 
 def test_pages_compare_by_content_then_by_looks() -> None:
-    fact = Fact(b"1" * 16, looks=7, size=10_000)
-    assert likeness(fact, fact._replace(looks=8, size=1)) is Likeness.EQUAL
+    fact = Fact(b"1" * 16, looks=("A", 7), size=10_000)
+    assert likeness(fact, fact._replace(looks=("A", 8), size=1)) is Likeness.EQUAL
     other = fact._replace(digest=b"2" * 16)
     assert likeness(fact, other) is Likeness.NEAR
     assert likeness(fact, other._replace(size=10_001)) is Likeness.DIFFERENT
-    assert likeness(fact, other._replace(looks=8)) is Likeness.DIFFERENT
+    assert likeness(fact, other._replace(looks=("A", 8))) is Likeness.DIFFERENT
     assert likeness(fact, Fact(b"")) is Likeness.DIFFERENT
 
 

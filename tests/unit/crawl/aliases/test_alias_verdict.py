@@ -20,7 +20,7 @@ from skitter.types import HostKey
 
 def fact(text: str, *, at: str = "2026", looks: int | None = None, size: int = 1000) -> Fact:
     digest = text.encode().ljust(16, b".")[:16]
-    return Fact(digest, hash(text) if looks is None else looks, size, "", at)
+    return Fact(digest, (text if looks is None else None, looks), size, "", at)
 
 
 def site(pages: int, *, name: str = "", home: bool = True) -> dict[str, Fact]:
