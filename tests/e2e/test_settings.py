@@ -151,7 +151,7 @@ class Crawling:
     def _start_master(self, folder: Path, reach: list[str], flags: tuple[str, ...]) -> None:
         data = folder / "up"
         self.place = ["--data", str(data)]
-        words = ["up", "--data", data, "--port", "0", "--workers", "2", *reach]
+        words = ["up", "--data", str(data), "--port", "0", "--workers", "2", *reach]
         self.main = self._stack.enter_context(Background(folder, *words))
         self.main.until_told("listening on ")
         delay = float(flags[flags.index("--delay") + 1])
