@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.bloom_svg import Axis, Plot, Series
-from bench.documents import place
+from bench.drawn import place
 from bench.paths import ROOT
 from bench.scale_takeover import Takeover, take_over
 from skitter.cluster.assignment import moves, tidying

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 
 from bench.bloom_svg import Axis, Plot, Series
 from bench.crawlers import need_packages
-from bench.documents import place
+from bench.drawn import place
 from bench.memory import Urls
 from bench.paths import OUT, ROOT
 from bench.redis_server import redis_running

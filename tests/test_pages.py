@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-
 from documents import README, ROOT, blocks, named
+
 from skitter.cluster import assignment, control, tenure
 from skitter.cluster import crew as crews
 from skitter.crawl import linked, rights, sitemap_visit, sitemaps

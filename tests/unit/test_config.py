@@ -147,7 +147,17 @@ def test_options_carry_what_was_said(home: Path) -> None:
     assert (options.fresh, options.quiet, options.json, options.fast) == (True, True, True, False)
 
 
-OF_A_CLUSTER = {"store", "control", "token", "workers", "name", "idle_exit", "host", "port"}
+OF_A_CLUSTER = {
+    "store",
+    "control",
+    "token",
+    "workers",
+    "max_workers",
+    "name",
+    "idle_exit",
+    "host",
+    "port",
+}
 """Where these have defaults, each command has its own."""
 NO_DEFAULT = {"depth", "pages", "time", "total_bytes", "warc", "hosts"} | OF_A_CLUSTER
 

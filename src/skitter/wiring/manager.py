@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Protocol
 
-from skitter.clock import Clock, SystemClock
+from skitter.clock import Clock
 from skitter.cluster.crew import Standing
 from skitter.cluster.manager.ledger import Ledger
 from skitter.cluster.manager.manager import Manager, Plans
@@ -101,7 +101,7 @@ async def manage(
         env=environment(options),
         program=PROGRAM_WORDS,
     )
-    manager = Manager(ledger, plans, SystemClock())
+    manager = Manager(ledger, plans, clock)
     await manager.open()
     stack.callback(manager.kill)
     return NodeRun(manager, post)

@@ -96,7 +96,7 @@ class Ledger:
     def take(cls, data: Path) -> "Ledger":
         """Take the first folder in a data directory that no running manager has."""
         for number in count(1):
-            folder = data / (FOLDER if number == 1 else f"{FOLDER}-{number}")
+            folder = data.absolute() / (FOLDER if number == 1 else f"{FOLDER}-{number}")
             try:
                 (folder / LOGS).mkdir(parents=True, exist_ok=True)
                 fd = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
