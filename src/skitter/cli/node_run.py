@@ -104,7 +104,11 @@ def _work(options: NodeOptions, index: int, log: Path | None) -> int:
     die_with_parent()
     # How the store is set up has been told by whoever started this one.
     logging.getLogger(checks.__name__).setLevel(logging.ERROR)
-    ended = run_watched(lambda: open_member(options, index), Teller(log), announces=False)
+    # A manager looks itself at what is left.
+    alone = log is None
+    ended = run_watched(
+        lambda: open_member(options, index, surveys=alone), Teller(log), announces=False
+    )
     # Whoever started this one told it to stop, and needs no word about it.
     return OK if ended is not None else INTERRUPTED
 

@@ -8,8 +8,6 @@ from skitter.cli import wording
 from skitter.crawl.summary import Summary
 
 _SHOWN_KINDS = 8
-ALIAS = "alias"
-"""The reason of URLs that are under another name of their site."""
 _ENDS = {
     "finished": "Finished",
     "interrupted": "Interrupted, everything so far is kept",
@@ -65,9 +63,8 @@ def _counts(summary: Summary) -> list[str]:
     ]
     if summary.status_codes:
         lines.append(f"  {'status':<12}  {_ranked(summary.status_codes)}")
-    reasons = {kind: n for kind, n in summary.errors.items() if kind != ALIAS}
-    if reasons:
-        lines.append(f"  {'reasons':<12}  {_ranked(reasons)}")
+    if summary.errors:
+        lines.append(f"  {'reasons':<12}  {_ranked(summary.errors)}")
     if summary.cut:
         lines.append(f"  {'not followed':<12}  {_ranked(summary.cut)}")
     if summary.sitemaps or summary.sitemap_faults or summary.only_sitemaps:
@@ -94,7 +91,7 @@ def _aliases(summary: Summary) -> list[str]:
     if not summary.aliases:
         return []
     hosts = wording.plural(len(summary.aliases), "host")
-    left = wording.plural(summary.errors.get(ALIAS, 0), "URL")
+    left = wording.plural(summary.left_out, "URL")
     words = f"{hosts} crawled under another name, {left} not fetched there"
     lines = [f"  {'aliases':<12}  {words} (see {wording.program()} aliases list)"]
     for alias, kept in sorted(summary.aliases.items())[:_SHOWN_KINDS]:

@@ -194,6 +194,7 @@ class Crawl:
             sitemap_faults=totals.sitemap_faults,
             only_sitemaps=self._job.sitemaps is Sitemaps.ONLY,
             aliases=aliases.book.kept_names() if aliases is not None else {},
+            left_out=totals.aliases,
             traps=dict(guard.cut) if guard is not None else {},
             warc=self._places.warc,
         )

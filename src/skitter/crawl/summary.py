@@ -24,6 +24,8 @@ class Totals:
     failed: int = 0
     refused: int = 0
     duplicates: int = 0
+    aliases: int = 0
+    """Of the duplicates, those left out because their host is another name of their site."""
     body_bytes: int = 0
     sitemaps: int = 0
     sitemap_urls: int = 0
@@ -83,6 +85,8 @@ def _tally_page(record: PageRecord, reason: str) -> Tally:
                 found.append(("duplicates", 1))
         case Outcome.DUPLICATE:
             found.append(("duplicates", 1))
+            if record.error is not None:
+                found.append(("aliases", 1))
         case Outcome.REFUSED | Outcome.SKIPPED:
             found.append(("refused", 1))
         case _:
@@ -128,6 +132,8 @@ class Summary:
     """Whether the crawl was to follow nothing but sitemaps."""
     aliases: dict[str, str] = field(default_factory=dict)
     """Hosts that are crawled under another name, and that name."""
+    left_out: int = 0
+    """URLs that were not fetched under such a name."""
     traps: dict[str, Cut] = field(default_factory=dict)
     """By URL template: what the trap guard cut."""
     warc: Path | None = None

@@ -25,8 +25,6 @@ class Code(StrEnum):
     THROTTLED = "throttled"
     TRAP = "trap"
     BLACKLIST = "blacklist"
-    ALIAS = "alias"
-    """Its host is another name of a site that is crawled under one."""
     CROWD = "crowd"
     """Beyond the number of links of one page, or of sitemaps of one site, that are taken."""
 

@@ -4,7 +4,7 @@ import asyncio
 import os
 import secrets
 from collections.abc import AsyncIterator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from typing import Protocol
 
 from skitter.clock import Clock
@@ -13,7 +13,8 @@ from skitter.cluster.manager.ledger import Ledger
 from skitter.cluster.manager.manager import Manager, Plans
 from skitter.cluster.manager.post import Post
 from skitter.cluster.manager.roster import ListedWorker
-from skitter.errors import ConfigError
+from skitter.crawl.survey import Found, Survey
+from skitter.errors import ConfigError, FrontierError
 from skitter.frontier.base import Frontier, FrontierReader
 from skitter.observability.stats import CrawlStats
 from skitter.wiring.node import NodeOptions, node_name
@@ -26,10 +27,12 @@ STATS_S = 1.0
 class NodeRun:
     """The workers of a machine, watched as one."""
 
-    def __init__(self, manager: Manager, post: Post) -> None:
+    def __init__(self, manager: Manager, post: Post, reader: FrontierReader) -> None:
         self.stats = CrawlStats()
         self.manager = manager
         self._post = post
+        self._survey = Survey(reader)
+        self._found: Found | None = None
         self._ended = "idle"
 
     async def run(self) -> str:
@@ -38,6 +41,7 @@ class NodeRun:
             beside = [
                 group.create_task(self._post.run(self.manager)),
                 group.create_task(self._watch()),
+                group.create_task(self._look()),
             ]
             try:
                 await self.manager.run()
@@ -45,7 +49,7 @@ class NodeRun:
                 for task in beside:
                     task.cancel()
         await self._post.say_goodbye(self.manager)
-        self.standing.show(self.stats)
+        self._show()
         return self._ended
 
     @property
@@ -55,8 +59,22 @@ class NodeRun:
 
     async def _watch(self) -> None:
         while True:
-            self.standing.show(self.stats)
+            self._show()
             await asyncio.sleep(STATS_S)
+
+    def _show(self) -> None:
+        self.standing.show(self.stats)
+        if self._found is not None:
+            self._found.show(self.stats)
+
+    async def _look(self) -> None:
+        """Keep what is left fresh; apart from the rest, for a store in trouble does not answer."""
+        while True:
+            # A job may be dropped while it is looked at.
+            with suppress(FrontierError):
+                self._found = await self._survey.look()
+                self.manager.queued = self._found.queued
+            await asyncio.sleep(self._survey.pause_s)
 
     def stop(self) -> None:
         """Let the workers finish their requests."""
@@ -104,7 +122,7 @@ async def manage(
     manager = Manager(ledger, plans, clock)
     await manager.open()
     stack.callback(manager.kill)
-    return NodeRun(manager, post)
+    return NodeRun(manager, post, reader)
 
 
 def default_limit() -> int:

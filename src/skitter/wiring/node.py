@@ -105,8 +105,13 @@ class DeskMaker:
 
 
 @asynccontextmanager
-async def open_member(options: NodeOptions, index: int = 1) -> AsyncIterator[Service]:
-    """Join as worker ``index`` of this machine, and leave when the block ends."""
+async def open_member(
+    options: NodeOptions, index: int = 1, *, surveys: bool = True
+) -> AsyncIterator[Service]:
+    """Join as worker ``index`` of this machine, and leave when the block ends.
+
+    It looks at what is left over all jobs if it ``surveys``; one process of a machine is enough.
+    """
     raise_file_limit()
     async with AsyncExitStack() as stack:
         data = _take_place(stack, options.data, index)
@@ -130,7 +135,7 @@ async def open_member(options: NodeOptions, index: int = 1) -> AsyncIterator[Ser
             lease_ms=store.lease_ms,
             idle_exit=options.idle_exit,
         )
-        service = Service(works, bounds, memberships, surveys=index == 1)
+        service = Service(works, bounds, memberships, surveys=surveys)
         for membership in memberships:
             membership.serve(service.engine)
             service.stats.member = membership.tenure.name

@@ -87,6 +87,8 @@ class Manager:
     def __init__(self, ledger: Ledger, plans: Plans, clock: Clock) -> None:
         self.changed = asyncio.Event()
         """Set when the list has changed."""
+        self.queued = 0
+        """URLs that wait in the store, if somebody has looked."""
         self._ledger = ledger
         self._plans = plans
         self._clock = clock
@@ -322,8 +324,7 @@ class Manager:
                 member=now.member,
                 note=now.note,
             )
-        queued = self.standing.queued
-        return Pulse(session=self._plans.session, at_ms=at_ms, queued=queued, workers=readings)
+        return Pulse(session=self._plans.session, at_ms=at_ms, queued=self.queued, workers=readings)
 
     # What is kept
 

@@ -50,7 +50,7 @@ class Pulse(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     at_ms: int
     """On the store's clock."""
     queued: int = 0
-    """URLs that wait in the store, if one of its workers has looked."""
+    """URLs that wait in the store, when the node last looked."""
     workers: dict[int, Reading] = {}
 
 

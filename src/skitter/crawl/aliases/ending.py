@@ -7,7 +7,6 @@ from skitter.crawl.endings import Endings
 from skitter.crawl.equipment import Equipment
 from skitter.crawl.trip import Trip, Visit
 from skitter.frontier.model import Link
-from skitter.politeness.decision import Code
 from skitter.types import HostKey, Outcome
 from skitter.url.host import host_key
 from skitter.url.normalise import NormalUrl
@@ -37,7 +36,7 @@ async def under_kept_name(equipment: Equipment, endings: Endings, trip: Trip) ->
     note = await equipment.reader.note(equipment.number, kept.host, kept.fp)
     if note and _leads_to(note, trip.host):
         return None
-    visit = endings.end(trip, Outcome.DUPLICATE, alias_of(row), reason=Code.ALIAS)
+    visit = endings.end(trip, Outcome.DUPLICATE, alias_of(row))
     assert visit.record is not None
     visit.record.duplicate_of = kept.url
     visit.links = [*visit.links, _link(equipment, trip, kept)]

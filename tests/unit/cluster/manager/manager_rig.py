@@ -119,6 +119,12 @@ class Node:
                 await asyncio.sleep(0.01)
 
     async def running(self, count: int) -> list[ListedWorker]:
-        """Wait until so many have a process; return them."""
-        await self.until(lambda: sum(bool(one.pid) for one in self.workers("running")) == count)
+        """Wait until so many have a process that has said a word; return them."""
+
+        def are_ready() -> bool:
+            found = self.workers("running")
+            told = self.manager.pulse(0).workers
+            return len(found) == count and all(told[one.id].member for one in found)
+
+        await self.until(are_ready)
         return self.workers("running")
