@@ -146,6 +146,18 @@ async def test_hosts_with_other_pages_stay_two_sites() -> None:
     assert member.names == {}
 
 
+async def test_a_hundred_sites_of_one_layout_stay_a_hundred() -> None:
+    """The same paths and titles, a few equal pages, and text that differs in one number."""
+    member = Member(Store(), "h0.test")
+    legal = [f"/legal/{n}" for n in range(5)]
+    for path in [*PATHS[:8], *legal, *PATHS[8:]]:
+        for host in range(100):
+            own = f"<p>what is at {path} " * 20 + f"number {host:03}"
+            await member.fetch(f"h{host}.test", path, None if path in legal else own)
+    assert member.names == {}
+    assert not [name for name in member.store.kept if ":host:" in name]
+
+
 async def test_three_names_have_one_kept_host() -> None:
     member = Member(Store(), "c.test", "a.test")
     for path in PATHS:
