@@ -37,7 +37,7 @@ LOOKS = (10, 40, 60)
 """Ten minutes after the start and after each change."""
 WINDOW_MINUTES = 10
 BAR = 0.03
-TOO_BUSY = 0.98
+TOO_BUSY = 0.95
 URLS, HOSTS = 120_000, 4_000
 PAGE = ROOT / "docs" / "scale.md"
 _OFFER = 2_000
@@ -176,14 +176,15 @@ def pages_at(fleet: Fleet, minute: float, over: float) -> dict[str, float]:
     )
 
 
-def kept(fleet: Fleet, effort: float) -> float:
-    """Return the least part of its speed that a member reached in the minutes before a look."""
-    return min(
-        (told.until(minute, told.pages) - told.until(minute - WINDOW_MINUTES, told.pages))
-        / (speed * effort * WINDOW_MINUTES)
-        for minute in LOOKS
-        for told, speed in zip(fleet.values(), speeds_at(minute).values(), strict=True)
-    )
+def kept(fleet: Fleet) -> float:
+    """Return how evenly members were kept from their speeds by others on the machine; 1 is fine."""
+    least = 1.0
+    for minute in LOOKS:
+        speeds = speeds_at(minute)
+        pages = pages_at(fleet, minute, WINDOW_MINUTES)
+        reached = [pages[name] / speed for name, speed in speeds.items()]
+        least = min(least, min(reached) / max(reached))
+    return least
 
 
 def _parts(amounts: Mapping[str, float]) -> dict[str, float]:
@@ -242,8 +243,8 @@ def main() -> int:
     figures = "\n".join(lines)
     print(figures)
     print(f"\nThe worst share is off by {worst:.1%}; the bar is {BAR:.0%}.")
-    if (least := kept(fleet, given.effort)) < TOO_BUSY:
-        print(f"It says nothing: a member reached {least:.0%} of its speed, the machine is busy.")
+    if (least := kept(fleet)) < TOO_BUSY:
+        print(f"It says nothing: one was kept to {least:.0%} of its speed, the machine is busy.")
         return 2
     if given.draw:
         PAGE.with_name("scale-shares.svg").write_text(plot(fleet).svg(), encoding="utf-8")

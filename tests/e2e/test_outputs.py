@@ -98,9 +98,10 @@ def test_going_on_with_other_outputs_is_refused_and_names_them(crawl: Run) -> No
 
 @pytest.mark.parametrize("name", ["pages.xlsx", "pages", "pages.jsonl.gz"])
 def test_an_output_of_no_known_kind_is_refused_at_once(
-    demo: DemoProcess, tmp_path: Path, name: str
+    demo: DemoProcess, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run = site_run(tmp_path, demo, ["docs"], "--out", str(tmp_path / name))
+    monkeypatch.chdir(tmp_path)
+    run = site_run(tmp_path, demo, ["docs"], "--out", name)
     ended = command(*run.command()[1:])
     assert ended.code == 2
     for word in (name, ".jsonl", ".csv", ".parquet", ".sqlite"):

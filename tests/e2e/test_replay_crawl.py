@@ -93,6 +93,7 @@ def test_a_redirect_and_a_missing_page_are_shown_as_such(
     moved = next(r for r in records.values() if r["outcome"] == "duplicate")
     answer = replay.get(f"mp_/{moved['url']}")
     assert 300 < answer.status < 309
-    assert answer.location.endswith(moved["duplicate_of"])
+    # It may have been fetched under another spelling before.
+    assert answer.location.endswith(moved["duplicate_of"].partition("?")[0])
     gone = next(r for r in records.values() if r["status"] == 404)
     assert replay.get(f"id_/{gone['url']}").status == 404

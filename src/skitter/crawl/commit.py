@@ -202,13 +202,14 @@ class Committer:
     async def _name_duplicates(self, batch: list[Visit]) -> None:
         """Name the first URL of every body that came before, in the store or on its way there."""
         bodies = [visit for visit in batch if visit.digest]
-        holders = await self._with.reader.contents(
-            self._with.number, [visit.digest for visit in bodies]
-        )
+        # Before the store is asked: an ack that ends meanwhile is in neither answer else.
         first: dict[bytes, str] = {}
         for _, before in self._acks:
             for visit in before:
                 first.setdefault(visit.digest, visit.lease.url)
+        holders = await self._with.reader.contents(
+            self._with.number, [visit.digest for visit in bodies]
+        )
         for visit, holder in zip(bodies, holders, strict=True):
             holder = holder or first.setdefault(visit.digest, visit.lease.url)
             if holder != visit.lease.url and visit.record is not None:
