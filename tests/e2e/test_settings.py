@@ -19,7 +19,7 @@ from stores import members_in, own_store
 
 pytestmark = pytest.mark.e2e
 
-HEARD_S = 2.0
+HEARD_S = 3.5
 """How long a change may take to reach every member."""
 KINDS = ("redis", "local", "workers", "master")
 
