@@ -149,6 +149,9 @@ def test_options_carry_what_was_said(home: Path) -> None:
 
 OF_A_CLUSTER = {
     "store",
+    "cold",
+    "picker",
+    "egress",
     "control",
     "token",
     "workers",

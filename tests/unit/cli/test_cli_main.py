@@ -76,7 +76,16 @@ def test_no_command_shows_the_help() -> None:
     assert "Usage: skitter" in result.stdout
 
 
-OF_A_CLUSTER = {"control", "token", "name", "idle_exit", "max_workers", "host", "port"}
+OF_A_CLUSTER = {
+    "control",
+    "egress",
+    "host",
+    "idle_exit",
+    "max_workers",
+    "name",
+    "port",
+    "token",
+}
 """Settings of machines that serve crawls others have begun."""
 
 
