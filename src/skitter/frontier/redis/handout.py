@@ -335,7 +335,7 @@ class Handout:
             left_ms,
             self._owning.gate_ms(left_ms),
         )
-        self._expect(tag, left_ms)
+        self._expect(tag, self._owning.gate_ms(left_ms))
         if wait_ms < 0 or (at_most_ms is not None and wait_ms > at_most_ms):
             core.entered[lease.id].hosts.discard(host)
         return wait_ms
