@@ -486,7 +486,8 @@ def test_a_node_in_a_guarded_zone_fetches_for_a_master_that_asks_nobody(
     meal = cook(GUARDED, kitchen, tmp_path)
     found = [record["url"] for record in meal.records("state/out/docs.jsonl")]
     assert len(found) == len(set(found)) == 47
-    assert not (tmp_path / "state" / "workers").exists()
+    managed = json.loads((tmp_path / "state/workers/manager/workers.json").read_bytes())
+    assert managed["roster"]["workers"] == []
 
 
 def test_a_scrapy_project_fits_into_a_job_file(kitchen: Kitchen, tmp_path: Path) -> None:

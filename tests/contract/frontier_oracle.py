@@ -122,15 +122,17 @@ class Gate:
         self.earliest_ms = max(self.earliest_ms, until_ms)
         self.latest_ms = max(self.latest_ms, until_ms)
 
-    def reopen(self, now_ms: int) -> None:
+    def reopen(self, over: Mapping[int, int], now_ms: int) -> None:
         """Follow a restart: what was in flight is unknown, so the host rests for its delay.
 
-        A promise whose time had not come is void: nobody asked the host on it.
+        A promise whose time had not come is void: nobody asked the host on it. Of a lease that was
+        over since some time, the store may have known before.
         """
         unused = [first_ms for first_ms, _ in self.promised.values() if first_ms > now_ms]
         self.earliest_ms = min([self.earliest_ms, *unused])
-        if self.held:
-            self.rest(now_ms + self.delay_ms)
+        for lease_id in self.held:
+            asked_ms = over.get(lease_id, now_ms)
+            self.earliest_ms = max(self.earliest_ms, asked_ms + self.delay_ms)
         self.latest_ms = max(self.latest_ms, now_ms + self.delay_ms)
         self.held.clear()
         self.promised.clear()
@@ -494,10 +496,12 @@ class Oracle:
             page = self.pages[key_of(held.lease)]
             page.state = UrlState.QUEUED
             page.lost = (page.lost[0], page.lost[1] + 1)
+        ended = [*self.overdue(now_ms), *self.ghosts.values()]
+        over = {held.lease.id: held.expires_ms for held in ended}
         self.leases.clear()
         self.ghosts.clear()
         for gate in self.gates.values():
-            gate.reopen(now_ms)
+            gate.reopen(over, now_ms)
 
 
 PENDING = (UrlState.QUEUED, UrlState.LEASED, UrlState.SCHEDULED)

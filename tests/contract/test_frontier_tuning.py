@@ -17,7 +17,7 @@ from frontier_backends import (
 )
 
 from skitter.frontier.model import Freed, Result
-from skitter.frontier.tuning import DRAIN_MS, NO_RULE, HostRule, Tunable, Tuning, rebased
+from skitter.frontier.tuning import DRAIN_MS, NO_RULE, HostRule, Tunable, Tuning
 from skitter.testing.virtual_clock import VirtualClock
 from skitter.types import HostKey
 
@@ -263,6 +263,38 @@ async def test_a_member_mends_a_rest_that_it_made_before_it_heard(rig: Rig) -> N
     assert paths_of(await rig.take()) == ["b"]
 
 
+async def test_answers_by_the_old_delay_and_corrections_leave_no_wrong_rest(near: Rig) -> None:
+    await near.offer("a", "b")
+    lease = await near.take_one()
+    # Raised while a request is under way, whose answer is told with the old delay.
+    await tune(near, HostRule(delay_ms=100_000))
+    near.tick(0.1)
+    late = Freed(lease.id, HOST, 1_000, near.now_ms + 1_000)
+    await near.take(0, freed=[late])
+    await near.end(lease)
+    near.tick(0.5)
+    await near.take(0, freed=[Freed(0, HOST, 100_000, retuned=True)])
+    near.tick(30)
+    assert await near.take() == []
+    await tune(near, HostRule(delay_ms=40_000))
+    near.tick(9.499)
+    assert await near.take() == []
+    near.tick(0.001)
+    assert paths_of(await near.take()) == ["b"]
+
+
+async def test_a_back_off_that_comes_without_a_delay_is_not_cut_short(near: Rig) -> None:
+    await near.offer("a", "b")
+    lease = await near.take_one()
+    await near.take(0, freed=[Freed(lease.id, HOST, not_before_ms=near.now_ms + 50_000)])
+    await near.end(lease)
+    await tune(near, HostRule(delay_ms=0))
+    near.tick(49.999)
+    assert await near.take() == []
+    near.tick(0.001)
+    assert paths_of(await near.take()) == ["b"]
+
+
 # Hosts of which nothing is asked
 
 
@@ -328,16 +360,3 @@ async def test_what_ceases_to_be_drained_rests_on(near: Rig) -> None:
     near.tick(5)
     [lease] = await near.take()
     assert lease.gated
-
-
-def test_a_rest_is_moved_with_its_delay() -> None:
-    # Asked at 100 with a delay of 50.
-    assert rebased(150, 50, 20, 0, 120) == 120
-    assert rebased(150, 50, 90, 0, 120) == 190
-    # A back-off up to 300 came with it, or after it.
-    assert rebased(300, 50, 20, 300, 120) == 300
-    assert rebased(300, 50, 400, 300, 120) == 520
-    # A turn that was promised for 200.
-    assert rebased(250, 50, 20, 0, 120) == 220
-    # Never asked.
-    assert rebased(0, 50, 900, 0, 1_000_000) <= 1_000_000

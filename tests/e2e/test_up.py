@@ -123,7 +123,7 @@ def test_a_master_keeps_its_jobs_over_a_restart_and_takes_them_once(tmp_path: Pa
         assert master.token not in up.told
         assert command("job", "list", "--data", master.data).out == "no jobs\n"
 
-        job = master.job_file(site, polite={"delay": 0.1})
+        job = master.job_file(site, polite={"delay": 0.4})
         assert master.add(job)["state"] == "run"
         up.until("records", lambda: lines_in(master.out()) > 20)
         assert "in use by another Skitter process" in refused(

@@ -1,8 +1,8 @@
 """How what an operator says of hosts reaches their gates.
 
-A gate holds a delay, a next-allowed time that came about with it, and how many requests may be
-under way. When the delay changes, the rest that the old one made changes with it; what the site
-asks for itself and a back-off stay as they are.
+A gate holds a delay, how many requests may be under way, when its host was asked last and when it
+may be asked next. When the delay changes, the rest that the old one made changes with it; what the
+site asks for itself and a back-off stay as they are.
 """
 
 from collections.abc import Callable
@@ -81,15 +81,3 @@ class Tunable(Protocol):
 
 class OpenStore(Frontier, FrontierReader, Tunable, Protocol):
     """A store that this process has open itself, as no child of a master has."""
-
-
-def rebased(next_ms: int, old_ms: int, new_ms: int, held_until_ms: int, now_ms: int) -> int:
-    """Return a gate's next-allowed time after its delay changed from one length to another.
-
-    The request that the host rests from was ``old_ms`` before the end of the rest, unless a
-    back-off made that end: then it was at this moment at the latest.
-    """
-    asked_ms = next_ms - old_ms
-    if next_ms <= held_until_ms:
-        asked_ms = min(asked_ms, now_ms)
-    return max(held_until_ms, asked_ms + new_ms)

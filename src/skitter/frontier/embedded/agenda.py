@@ -90,6 +90,7 @@ class Host:
     """One host's gate and the queues behind it."""
 
     __slots__ = (
+        "asked_ms",
         "delay_ms",
         "drained_until_ms",
         "floor_ms",
@@ -116,6 +117,9 @@ class Host:
         self.delay_ms = delay_ms
         self.per_host = per_host
         self.next_at_ms = 0
+        self.asked_ms = 0
+        """When it was asked last, or answered, or is to be asked in a turn that was promised: what
+        its delay counts from."""
         self.floor_ms = 0
         """Of the delay, what no setting goes below."""
         self.held_until_ms = 0

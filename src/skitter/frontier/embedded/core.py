@@ -134,8 +134,10 @@ class Core:
         if unasked:
             if host.next_at_ms == unasked:
                 host.next_at_ms = now_ms
-        elif host.per_host == 1:
-            host.next_at_ms = max(host.next_at_ms, now_ms + host.delay_ms)
+        else:
+            host.asked_ms = max(host.asked_ms, now_ms)
+            if host.per_host == 1:
+                host.next_at_ms = max(host.next_at_ms, now_ms + host.delay_ms)
         host.in_flight -= 1
         while host.waiters and host.in_flight < host.per_host:
             held = self.leases.by_id.get(host.waiters.pop(0))
@@ -160,7 +162,8 @@ class Core:
         host.in_flight += 1
         held.gates.append(host)
         held.enters_at[host] = max(now_ms, host.next_at_ms)
-        host.next_at_ms = held.enters_at[host] + host.delay_ms
+        host.asked_ms = held.enters_at[host]
+        host.next_at_ms = host.asked_ms + host.delay_ms
 
     def save_gate(self, change: Change, host: Host) -> None:
         """Store a gate that a restart could not rebuild: a new delay, or a rest beyond it."""

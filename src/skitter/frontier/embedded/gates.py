@@ -37,10 +37,12 @@ class Gates:
 
     def _free(self, item: Freed, host: Host, now_ms: int) -> None:
         core = self._core
-        host.held_until_ms = max(host.held_until_ms, item.held_until_ms)
+        # Without a delay it is a back-off and nothing else.
+        rests_ms = item.not_before_ms if item.delay_ms is None and not item.unasked else 0
+        host.held_until_ms = max(host.held_until_ms, item.held_until_ms, rests_ms)
         if item.delay_ms is not None:
             if item.retuned:
-                set_delay(host, item.delay_ms, now_ms)
+                set_delay(host, item.delay_ms)
             host.delay_ms, host.floor_ms = item.delay_ms, item.floor_ms
         host.next_at_ms = max(host.next_at_ms, item.not_before_ms)
         if item.drains:
@@ -74,6 +76,7 @@ class Gates:
         if wait_ms < 0:
             # It comes late for its turn: the next request keeps its distance from this one.
             held.enters_at[host] = now_ms
+            host.asked_ms = now_ms
             host.next_at_ms = max(host.next_at_ms, now_ms + host.delay_ms)
             core.agenda.enlist(host, now_ms)
         return max(0, wait_ms)
@@ -90,7 +93,7 @@ class Gates:
         if at_most_ms is not None and at_ms - now_ms > at_most_ms:
             return at_ms - now_ms
         host.delay_ms = delay_ms
-        host.next_at_ms = at_ms + delay_ms
+        host.asked_ms, host.next_at_ms = at_ms, at_ms + delay_ms
         if host in held.enters_at:
             held.enters_at[host] = at_ms
         core.agenda.enlist(host, now_ms)

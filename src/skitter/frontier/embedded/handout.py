@@ -113,7 +113,7 @@ class Handout:
         lease = core.leases.grant(queue, entry[0], record, expires_at, gated=gated)
         if gated:
             host.in_flight += 1
-            host.next_at_ms = now_ms + host.delay_ms
+            host.asked_ms, host.next_at_ms = now_ms, now_ms + host.delay_ms
         core.leases.by_id[lease.id].rests_until_ms = host.next_at_ms
         if lease.page_class:
             queue.leased_data += 1

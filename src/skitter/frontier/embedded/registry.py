@@ -72,6 +72,8 @@ class Registry:
             host.floor_ms, host.held_until_ms = row.floor_ms, row.held_until_ms
             # A time beyond the longest back-off was written under a wrong clock.
             rests_until = min(row.next_at_ms, now_ms + LONGEST_REST_MS)
+            # It may have been asked a moment before.
+            host.asked_ms = now_ms
             host.next_at_ms = max(rests_until, now_ms + row.delay_ms)
             numbered[host.id] = self.hosts[host.name] = host
             self._next_host = max(self._next_host, host.id + 1)

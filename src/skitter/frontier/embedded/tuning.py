@@ -9,7 +9,7 @@ from skitter.frontier.embedded.core import Core
 from skitter.frontier.embedded.layout import due_key, due_parts
 from skitter.frontier.embedded.registry import UNSET
 from skitter.frontier.model import JobEntry
-from skitter.frontier.tuning import DRAIN_MS, Tuning, rebased
+from skitter.frontier.tuning import DRAIN_MS, Tuning
 
 HOSTS_AT_ONCE = 10_000
 """Hosts looked at before others get their turn."""
@@ -60,7 +60,7 @@ class Tuner:
         if delay_ms is None and entry is not None:
             delay_ms = entry.delay_ms
         if delay_ms is not None:
-            set_delay(host, max(delay_ms, host.floor_ms), self._core.now_ms())
+            set_delay(host, max(delay_ms, host.floor_ms))
 
     def _hurry(self, change: Change, queues: set[int]) -> None:
         """Let scheduled URLs come at once: nobody has to wait before they are ended."""
@@ -76,9 +76,7 @@ class Tuner:
                 change.earliest_due_ms = now_ms
 
 
-def set_delay(host: Host, delay_ms: int, now_ms: int) -> None:
+def set_delay(host: Host, delay_ms: int) -> None:
     """Change a host's delay, and with it the rest that the old one made."""
-    host.next_at_ms = rebased(
-        host.next_at_ms, max(0, host.delay_ms), delay_ms, host.held_until_ms, now_ms
-    )
+    host.next_at_ms = max(host.held_until_ms, host.asked_ms + delay_ms)
     host.delay_ms = delay_ms

@@ -12,9 +12,10 @@ local SCORED = 1024
 local TURNS_PER_RANK = 4
 local LATER = 9007199254740991
 
--- What is rare to have of a host is in field `g`: of its delay, what no setting goes below; a
--- back-off, which no change of the delay cuts short; and up to when its URLs are handed out without
--- its gate, because nothing is asked of it.
+-- Field `a` of a host is when it was asked last, or answered, or is to be asked in a turn that was
+-- promised: what its delay counts from. What is rare to have of a host is in field `g`: of its delay,
+-- what no setting goes below; a back-off, which no change of the delay cuts short; and up to when its
+-- URLs are handed out without its gate, because nothing is asked of it.
 local begin, write_back, refuse, register, register_frugal, register_question
 local drains, set_delay
 local job_of, host_of, meet, jobs_of, set_jobs, touch, settle, withdraw, enlist
@@ -132,7 +133,7 @@ do
     local H = S.hosts[name]
     if H then return H end
     local kept = redis.call('HMGET', S.P .. 'h:' .. name, 's', 'D', 'd', 'p', 'n', 'f', 'J', 'w',
-      'm', 'S', 'g')
+      'm', 'S', 'g', 'a')
     H = {
       name = name,
       slot = kept[1] or nil,
@@ -145,6 +146,7 @@ do
       w = kept[8] or '',
       home = kept[9] and kept[9] ~= '' and kept[9] or nil,
       later = tonumber(kept[10]) or 0,
+      asked = tonumber(kept[12]) or 0,
       floor = 0,
       held = 0,
       drain = 0,
@@ -381,10 +383,8 @@ do
   end
 
   -- Changes the delay of a host, and with it the rest that the old one made.
-  function set_delay(S, H, delay)
-    local asked = H.n - (H.d or 0)
-    if H.n <= H.held then asked = math.min(asked, S.now) end
-    H.n = math.max(0, H.held, asked + delay)
+  function set_delay(H, delay)
+    H.n = math.max(H.held, H.asked + delay)
     H.d = delay
   end
 
@@ -444,6 +444,7 @@ do
     if H.d then put('d', H.d, tonumber(kept[3])) end
     if H.p then put('p', H.p, tonumber(kept[4])) end
     put('n', H.n, tonumber(kept[5]) or 0)
+    put('a', H.asked, tonumber(kept[12]) or 0)
     put('f', H.f, tonumber(kept[6]) or 0)
     put('J', H.J, kept[7] or '')
     put('w', H.place == '' and '' or H.place .. H.at, kept[8] or '')

@@ -15,6 +15,7 @@ do
   function take_gate(S, H, gate, value)
     H.f = H.f + 1
     value[1] = math.max(S.now, H.n)
+    H.asked = value[1]
     H.n = value[1] + (H.d or 0)
     redis.call('HSET', S.P .. 'G', gate, cmsgpack.pack(value))
     touch(S, H)
@@ -26,7 +27,10 @@ do
   function let_go(S, H, unknown, unasked)
     if unasked then
       if H.n == unasked then H.n = S.now end
-    elseif H.p == 1 or unknown then H.n = math.max(H.n, S.now + (H.d or 0)) end
+    else
+      H.asked = math.max(H.asked, S.now)
+      if H.p == 1 or unknown then H.n = math.max(H.n, S.now + (H.d or 0)) end
+    end
     H.f = math.max(0, H.f - 1)
     while H.f < (H.p or 1) do
       local id = redis.call('LPOP', S.P .. 'W:' .. H.name)

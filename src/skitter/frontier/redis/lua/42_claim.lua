@@ -32,9 +32,10 @@ do
         struct.unpack('>Bc0I2c0I8I8I8I8B', blob, at)
       local H = host_of(S, name)
       if H.slot then
-        H.held = math.max(H.held, held)
+        -- Without a delay it is a back-off and nothing else.
+        H.held = math.max(H.held, held, delay == 0 and not_before or 0)
         if delay > 0 and delay ~= UNASKED then
-          if signs % 2 == 1 then set_delay(S, H, delay - 1) end
+          if signs % 2 == 1 then set_delay(H, delay - 1) end
           H.d, H.floor = delay - 1, floor
         end
         H.n = math.max(H.n, not_before)
@@ -227,7 +228,7 @@ do
     end
     local gated = not drains(S, H)
     if gated then
-      H.f = H.f + 1
+      H.f, H.asked = H.f + 1, S.now
       H.n = S.now + (H.d or 0)
     end
     count(S, job, H.domain, 'l', 1)

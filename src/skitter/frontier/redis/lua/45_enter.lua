@@ -68,7 +68,7 @@ do
       if wait < 0 then
         -- It comes late for its turn: the next request keeps its distance from this one.
         value[1], wait = S.now, 0
-        H.n = math.max(H.n, S.now + (H.d or 0))
+        H.asked, H.n = S.now, math.max(H.n, S.now + (H.d or 0))
         redis.call('HSET', S.P .. 'G', ask.gate, cmsgpack.pack(value))
         touch(S, H)
       end

@@ -27,7 +27,7 @@ do
     local quiet, quiet_until = is_quiet(S)
     local at = math.max(rests_until(S, H), S.now + delay, quiet and quiet_until or 0)
     if most >= 0 and at - S.now > most then return at - S.now end
-    H.d, H.n = delay, at + delay
+    H.d, H.asked, H.n = delay, at, at + delay
     if entered then
       entered[1] = at
       redis.call('HSET', S.P .. 'G', gate, cmsgpack.pack(entered))

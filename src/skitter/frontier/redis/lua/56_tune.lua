@@ -28,7 +28,7 @@ do
       local H = host_of(S, args[at])
       if H.slot then
         local delay = as_said(S, H, args[at + 1], 'delay')
-        if delay then set_delay(S, H, math.max(delay, H.floor)) end
+        if delay then set_delay(H, math.max(delay, H.floor)) end
         H.p = as_said(S, H, args[at + 2], 'per_host') or H.p
         local drain = tonumber(args[at + 3])
         if drain then H.drain = drain > 0 and S.now + drain or 0 end
