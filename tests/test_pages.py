@@ -10,7 +10,9 @@ from documents import README, ROOT, blocks, named
 
 from skitter.cluster import assignment, control, tenure
 from skitter.cluster import crew as crews
-from skitter.crawl import linked, rights, sitemap_visit, sitemaps
+from skitter.cluster.manager import notices
+from skitter.crawl import linked, rights, shared_names, sitemap_visit, sitemaps
+from skitter.crawl.aliases.rows import aliases_mark
 from skitter.crawl.commit import MAX_WAITING_BYTES, scope_mark, traps_mark
 from skitter.crawl.quota import SETTLED
 from skitter.crawl.traps import limits, memory, verdict
@@ -34,6 +36,7 @@ from skitter.pipeline.jsonl import JsonlSink
 from skitter.pipeline.parquet import ParquetSink
 from skitter.pipeline.sqlite import SqliteSink
 from skitter.politeness.pace import PaceOptions
+from skitter.politeness.settings import table
 from skitter.types import JobNumber
 from skitter.url.partition import SLOTS, TAGS
 from skitter.wiring.limits import RUN_MARK
@@ -196,10 +199,11 @@ def test_the_marks_in_the_architecture_are_those_of_the_code() -> None:
     shown = {name for cell in cells for name in re.findall(r"`([\w:]+)`", cell)}
     sinks = (JsonlSink, CsvSink, SqliteSink, ParquetSink)
     job = JobNumber(1)
-    of_job = (scope_mark(job), traps_mark(job), linked.linked_mark(job))
+    of_job = (scope_mark(job), traps_mark(job), linked.linked_mark(job), aliases_mark(job))
     kinds = {f"{name.partition(':')[0]}:" for name in of_job}
     outputs = {sink.MARK_PREFIX for sink in sinks} | {Archive.MARK_PREFIX}
-    assert shown == kinds | outputs | {"robots:", RUN_MARK}
+    of_store = {table.MARKS, shared_names.MARK, f"{notices.LIST.partition(':')[0]}:"}
+    assert shown == kinds | outputs | of_store | {"robots:", RUN_MARK}
 
 
 @pytest.mark.parametrize(("path", "sentence"), list(stated()), ids=lambda value: str(value)[:40])
