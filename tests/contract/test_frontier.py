@@ -647,6 +647,15 @@ async def test_content_is_remembered_by_the_first_url_that_had_it(rig: Rig) -> N
     assert (await rig.store.contents(rig.job, [b"digest"]))[0] == first.url
 
 
+async def test_content_may_have_two_digests(rig: Rig) -> None:
+    await rig.offer("a", rig.link("b", OTHER_HOST))
+    first, second = await rig.take()
+    await rig.end(first, digest=b"one", alike=b"like")
+    await rig.end(second, digest=b"two", alike=b"like")
+    found = await rig.store.contents(rig.job, [b"one", b"two", b"like", b"other"])
+    assert found == [first.url, second.url, first.url, None]
+
+
 async def test_marks_are_as_old_as_the_acks_they_came_with(rig: Rig) -> None:
     await rig.offer("a", rig.link("b", OTHER_HOST))
     first, second = await rig.take()

@@ -164,9 +164,11 @@ def test_a_page_that_redirects_to_the_alias_is_fetched_there(
     assert [record["outcome"] for record in pages if record["status"] == 200] == ["ok"]
 
 
+@pytest.mark.parametrize("own_address", [False, True])
 def test_a_cluster_goes_by_what_one_member_found_and_an_operator_undid(
-    web: MirrorWeb, store: str, tmp_path: Path
+    web: MirrorWeb, store: str, tmp_path: Path, *, own_address: bool
 ) -> None:
+    web.own_address = own_address
     run = web.run(tmp_path, "--delay", "0.15", "--store", store)
     alias = web.key(MIRRORS[0])
     with ExitStack() as stack:

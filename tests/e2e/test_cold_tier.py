@@ -60,9 +60,12 @@ def test_who_joins_a_store_with_tails_elsewhere_has_to_name_the_place(
     for ended in (
         command("node", "--store", store, "--workers", "1", "--idle-exit", "1"),
         command("crawl", site.url(), "--store", store, "--allow-private", "--data", tmp_path / "x"),
+        command("aliases", "undo", "a.test", "--store", store),
     ):
         assert ended.code == 2
         assert "name it with --cold URL" in ended.err
+    named = command("aliases", "undo", "a.test", "--store", store, "--cold", cold)
+    assert "a.test: is no alias in job" in named.err
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])

@@ -30,6 +30,12 @@ StoreUrl = Annotated[
     str | None,
     typer.Option(metavar="URL", help="Redis or Valkey that holds the crawl, if no DIR does."),
 ]
+Cold = Annotated[
+    str | None,
+    typer.Option(
+        metavar="URL", help="With --store: where its long queues go on, if somewhere else."
+    ),
+]
 JobId = Annotated[
     str | None, typer.Option(metavar="ID", help="The job; left out = the only one there.")
 ]
@@ -59,6 +65,7 @@ def undo(
     ],
     data: Data = None,
     store: StoreUrl = None,
+    cold: Cold = None,
     job: JobId = None,
     json: Annotated[bool, typer.Option("--json", help="Print one line of JSON.")] = False,
 ) -> None:
@@ -70,4 +77,4 @@ def undo(
     from skitter.cli.alias_table import print_undone  # noqa: PLC0415  heavy, not for --help
     from skitter.cli.explain import named_place  # noqa: PLC0415
 
-    print_undone(host, named_place(data, store, job), as_json=json)
+    print_undone(host, named_place(data, store, job), cold, as_json=json)

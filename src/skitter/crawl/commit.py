@@ -201,19 +201,22 @@ class Committer:
 
     async def _name_duplicates(self, batch: list[Visit]) -> None:
         """Name the first URL of every body that came before, in the store or on its way there."""
-        bodies = [visit for visit in batch if visit.digest]
+        digests = [digest for visit in batch for digest in (visit.digest, visit.alike) if digest]
         # Before the store is asked: an ack that ends meanwhile is in neither answer else.
         first: dict[bytes, str] = {}
         for _, before in self._acks:
             for visit in before:
                 first.setdefault(visit.digest, visit.lease.url)
-        holders = await self._with.reader.contents(
-            self._with.number, [visit.digest for visit in bodies]
-        )
-        for visit, holder in zip(bodies, holders, strict=True):
-            holder = holder or first.setdefault(visit.digest, visit.lease.url)
-            if holder != visit.lease.url and visit.record is not None:
-                visit.record.duplicate_of = holder
+                first.setdefault(visit.alike, visit.lease.url)
+        holders = await self._with.reader.contents(self._with.number, digests)
+        first.update((of, url) for of, url in zip(digests, holders, strict=True) if url is not None)
+        for visit in batch:
+            if visit.digest and visit.record is not None:
+                holder = first.setdefault(visit.digest, visit.lease.url)
+                if holder != visit.lease.url:
+                    visit.record.duplicate_of = holder
+            if visit.alike:
+                visit.first_alike = first.setdefault(visit.alike, visit.lease.url)
 
 
 def scope_mark(job: JobNumber) -> str:
@@ -238,4 +241,5 @@ def _ack(visit: Visit, notes: dict[int, bytes]) -> Ack:
         visit.digest,
         visit.page is not None,
         tally_of(visit),
+        visit.alike,
     )

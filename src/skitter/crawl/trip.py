@@ -35,6 +35,10 @@ class Visit:
     """Those of the links that other pages brought: they are queued even if the lease had ended."""
     hops: list[Hop] = field(default_factory=list)
     digest: bytes = b""
+    alike: bytes = b""
+    """The digest without the host's own address, where that makes a difference and is of use."""
+    first_alike: str = ""
+    """The first URL of the job that had it."""
     wider_scope: list[str] = field(default_factory=list)
     """URLs an entry redirected to, outside the scope until then."""
     kept: list[Kept] = field(default_factory=list)

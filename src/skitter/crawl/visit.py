@@ -187,7 +187,7 @@ class Visitor:
         assert visit.record is not None
         visit.digest = describe(visit.record, page, response, noindex=directives.noindex)
         if equipment.aliases is not None:
-            visit.digest = equipment.aliases.saw(
+            visit.alike = equipment.aliases.saw(
                 visit.record, response.body, visit.digest, trip.host
             )
         if trip.wider_scope:

@@ -117,6 +117,8 @@ class Ack(msgspec.Struct, frozen=True):
     """Whether the note is a record for the outputs of the job."""
     tally: Tally = ()
     """What this visit adds to the totals of its job, by name; nothing if the lease had ended."""
+    alike: bytes = b""
+    """Another content hash, remembered in the same way."""
 
 
 class Freed(msgspec.Struct, frozen=True, gc=False):

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 
 from skitter.clock import Clock
 from skitter.crawl.aliases.book import AliasBook, alias_of
-from skitter.crawl.aliases.evidence import Evidence, Pair
+from skitter.crawl.aliases.evidence import SAMPLE, Evidence, Pair
 from skitter.crawl.aliases.facts import (
     LEAST_BYTES,
     Fact,
@@ -117,20 +117,22 @@ class AliasWatch:
                 self._evidence.merged(alias, row.kept)
 
     def saw(self, record: PageRecord, body: bytes, plain: bytes, host: HostKey) -> bytes:
-        """Take in a page as it was fetched; answers the digest by which it is compared.
+        """Take in a page as it was fetched; answers the digest by which others may know it.
 
-        ``plain`` is the digest of its body as it is.
+        That is b"" where ``plain``, the digest of its body as it is, does as well. Equal pages of
+        one host are always told by that.
         """
         if record.final_url != record.url:
-            return plain
+            return b""
         digest = plain
-        if plain and self._evidence.pages(host) < READ_PAGES:
+        seen = self._evidence.pages(host)
+        if plain and seen < READ_PAGES:
             digest = content_digest(body, plain, host)
         fact = fact_of(record, digest)
-        if fact is not None:
-            self._evidence.saw(host, record.url, path_of(record.url), fact)
-        # Equal pages of one host are told by their bytes, early ones and late ones alike.
-        return plain
+        if fact is None:
+            return b""
+        self._evidence.saw(host, record.url, path_of(record.url), fact)
+        return digest if digest != plain and seen < SAMPLE else b""
 
     def named(self, visits: Sequence[Visit]) -> None:
         """Take in which pages have the content of an earlier one, as the store has told."""
@@ -138,11 +140,12 @@ class AliasWatch:
             record = visit.record
             if record is None or not visit.digest or record.final_url != record.url:
                 continue
-            first = record.duplicate_of
-            if visit.digest.hex() != record.digest:
-                self._evidence.name(visit.lease.host, path_of(record.url), first or record.url)
-            if first is not None and (record.bytes or 0) >= LEAST_BYTES:
-                self._same(visit.lease.host, path_of(record.url), first)
+            host, path = visit.lease.host, path_of(record.url)
+            if visit.alike:
+                self._evidence.name(host, path, visit.first_alike)
+            first = visit.first_alike or record.duplicate_of or record.url
+            if first != record.url and (record.bytes or 0) >= LEAST_BYTES:
+                self._same(host, path, first)
 
     def _same(self, host: HostKey, path: str, first: str) -> None:
         holder = host_key(first)

@@ -120,8 +120,9 @@ class Intake:
     def _plan_digests(self, change: Change, live: Iterable[tuple[Ack, Held]]) -> None:
         first: dict[bytes, str] = {}
         for ack, held in live:
-            if ack.digest and ack.result is Result.DONE:
-                first.setdefault(u32.pack(held.queue.job) + ack.digest, ack.lease.url)
+            if ack.result is Result.DONE:
+                for digest in filter(None, (ack.digest, ack.alike)):
+                    first.setdefault(u32.pack(held.queue.job) + digest, ack.lease.url)
         known = self._core.rocks.get_many("content", list(first)) if first else []
         for (key, url), holder in zip(first.items(), known, strict=True):
             if holder is None:

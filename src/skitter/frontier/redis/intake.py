@@ -327,11 +327,11 @@ class Intake:
 
     async def _keep_contents(self, accepted: Iterable[Ack]) -> None:
         commands = []
-        for ack in accepted:
-            if ack.digest and ack.result is Result.DONE:
-                keys = self._core.keys
-                key = keys.contents(keys.tag_of_digest(ack.digest), ack.lease.job)
-                commands.append((key, ("HSETNX", key, ack.digest, ack.lease.url)))
+        keys = self._core.keys
+        for ack in (ack for ack in accepted if ack.result is Result.DONE):
+            for digest in filter(None, (ack.digest, ack.alike)):
+                key = keys.contents(keys.tag_of_digest(digest), ack.lease.job)
+                commands.append((key, ("HSETNX", key, digest, ack.lease.url)))
         if commands:
             await self._core.nodes.run_many(commands)
 

@@ -7,6 +7,7 @@ import pytest
 from xxhash import xxh3_128_digest
 
 from skitter.crawl.aliases import watch as module
+from skitter.crawl.aliases.evidence import SAMPLE
 from skitter.crawl.aliases.rows import AliasRow, aliases_mark, decode_alias, encode, host_mark
 from skitter.crawl.aliases.standing import Standing
 from skitter.crawl.aliases.watch import AliasWatch
@@ -33,6 +34,7 @@ class Store:
     def __init__(self) -> None:
         self.kept: dict[str, bytes] = {}
         self.pages: dict[tuple[HostKey, Fingerprint], bytes] = {}
+        self.alike: dict[bytes, str] = {}
         self.asked = 0
 
     async def mark(self, name: str) -> bytes | None:
@@ -95,14 +97,16 @@ class Member:
             title=path,
             visit=1,
         )
-        digest = self.watch.saw(record, body, plain, HostKey(host))
+        alike = self.watch.saw(record, body, plain, HostKey(host))
         normal = self.normaliser.absolute(url)
         lease = _lease(self._number, url, normal.fp, HostKey(host))
-        return Visit(lease=lease, result=Result.DONE, record=record, digest=digest)
+        return Visit(lease=lease, result=Result.DONE, record=record, digest=plain, alike=alike)
 
     async def commit(self, visit: Visit, duplicate_of: str | None = None) -> None:
         assert visit.record is not None
         visit.record.duplicate_of = duplicate_of
+        if visit.alike:
+            visit.first_alike = self.store.alike.setdefault(visit.alike, visit.record.url)
         self.watch.named([visit])
         if self.watch.is_due:
             await self.watch.decide()
@@ -250,6 +254,25 @@ async def test_pages_that_name_their_own_address_are_equal() -> None:
             own = f'<link rel="canonical" href="http://{host}{path}">' + f"<p>{path}" * 30
             await member.fetch(host, path, own)
     assert member.names == {B: A}
+
+
+async def test_members_know_pages_that_name_their_own_address_from_each_other() -> None:
+    store = Store()
+    members = {"a.test": Member(store, "a.test"), "b.test": Member(store, "a.test", name="two")}
+    for path in PATHS:
+        for host, member in members.items():
+            own = f'<link rel="canonical" href="http://{host}{path}">' + f"<p>{path}" * 30
+            await member.fetch(host, path, own)
+    assert members["b.test"].names == {B: A}
+
+
+async def test_only_pages_that_name_their_own_address_have_another_digest() -> None:
+    member = Member(Store(), "a.test")
+    assert not member.visit("a.test", "/plain").alike
+    assert member.visit("a.test", "/own", '<a href="//a.test/">x</a>').alike
+    for number in range(SAMPLE):
+        member.visit("a.test", f"/{number}")
+    assert not member.visit("a.test", "/late", '<a href="//a.test/">late</a>').alike
 
 
 async def test_turned_links_are_stored_now_and_then_and_read_again(
