@@ -20,6 +20,7 @@ from stores import (
 )
 
 from skitter.errors import ConfigError, SkitterError, StoreUnavailable
+from skitter.frontier.redis import checks
 from skitter.frontier.redis.address import LAYOUT_VERSION, StoreAddress
 from skitter.frontier.redis.nodes import Nodes
 
@@ -279,3 +280,9 @@ async def test_a_certificate_for_another_name(tmp_path: Path) -> None:
 async def test_hosts_of_the_newer_kind(tmp_path: Path) -> None:
     with start_redis(tmp_path, options={"bind": "127.0.0.1 ::1"}) as server:
         await accepted(f"redis://[::1]:{server.port}")
+
+
+def test_a_server_that_still_reads_its_file_is_not_taken_for_one_without() -> None:
+    assert checks.keeps(b"loading:1\r\naof_enabled:0\r\nconnected_slaves:0\r\n")
+    assert not checks.keeps(b"loading:0\r\naof_enabled:0\r\nconnected_slaves:0\r\n")
+    assert checks.keeps(b"loading:0\r\naof_enabled:1\r\nconnected_slaves:0\r\n")

@@ -3,6 +3,7 @@
 import os
 import signal
 import subprocess
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -18,6 +19,15 @@ def family(pid: int) -> list[int]:
             with suppress(OSError):
                 found += [int(word) for word in children.read_text(encoding="ascii").split()]
     return found
+
+
+def catches(pid: int, number: signal.Signals) -> bool:
+    """Tell whether a process is past its first moments, in which a signal just ends it."""
+    with suppress(OSError):
+        for line in Path(f"/proc/{pid}/status").read_text(encoding="ascii").splitlines():
+            if line.startswith("SigCgt:"):
+                return bool(int(line.split()[1], 16) >> (number - 1) & 1)
+    return False
 
 
 class Command:
@@ -105,8 +115,11 @@ class Command:
         self.send(signal.SIGCONT)
 
     def leave(self, patience_s: float = 30.0) -> int:
-        """Ask it to end; return its exit code."""
+        """Ask it to end, once it can be asked; return its exit code."""
         assert self._process is not None
+        until = time.monotonic() + patience_s
+        while self.up and not catches(self.pid, signal.SIGTERM) and time.monotonic() < until:
+            time.sleep(0.02)
         self.send(signal.SIGTERM)
         return self._process.wait(patience_s)
 

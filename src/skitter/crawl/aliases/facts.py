@@ -30,6 +30,10 @@ class Fact(NamedTuple):
     """The first URL of the job with that content, where it is known."""
     at: str = ""
     """When it was fetched, RFC 3339."""
+    is_own: bool = False
+    """Whether the digest is of its content without the host's own address, which it names."""
+    is_stored: bool = False
+    """Whether it was read from the page index, where the digest is of the page as it is."""
 
 
 class Likeness(Enum):
@@ -37,7 +41,7 @@ class Likeness(Enum):
 
     EQUAL = "equal"
     NEAR = "near"
-    """They may differ by a clock or a token: that speaks neither for nor against."""
+    """They may differ by a clock, a token or their own address alone: neither for nor against."""
     DIFFERENT = "different"
 
 
@@ -47,6 +51,8 @@ def likeness(one: Fact, other: Fact) -> Likeness:
         return Likeness.DIFFERENT
     if one.digest == other.digest or (one.content and one.content == other.content):
         return Likeness.EQUAL
+    if (one.is_own and other.is_stored) or (one.is_stored and other.is_own):
+        return Likeness.NEAR
     # A clock or a token has the same length every time, other words mostly have not.
     is_near = one.looks == other.looks and one.size == other.size
     return Likeness.NEAR if is_near else Likeness.DIFFERENT
@@ -68,12 +74,12 @@ def path_of(url: str) -> str:
     return url[url.index("/", 8) :]
 
 
-def fact_of(record: PageRecord, digest: bytes) -> Fact | None:
+def fact_of(record: PageRecord, digest: bytes, *, is_own: bool = False) -> Fact | None:
     """Return what is remembered of a page that was just fetched; None for one of no use."""
     if record.outcome not in _FETCHED or not digest or record.final_url != record.url:
         return None
     looks = (record.title, record.n_links)
-    return Fact(digest, looks, record.bytes or 0, "", record.fetched_at)
+    return Fact(digest, looks, record.bytes or 0, "", record.fetched_at, is_own)
 
 
 class _Stored(msgspec.Struct):
@@ -109,4 +115,5 @@ def stored_fact(note: bytes) -> Fact | None:
         record.bytes or 0,
         record.duplicate_of or record.url,
         record.fetched_at,
+        is_stored=True,
     )

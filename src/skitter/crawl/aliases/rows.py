@@ -1,7 +1,7 @@
 """What is stored of aliases: small marks of one job, in JSON.
 
 - ``host:ALIAS``: a host that is crawled under another name, and why; also after that was undone.
-- ``pair:ONE OTHER``: two hosts with equal pages, as far as was noticed.
+- ``pair:ONE OTHER MEMBER``: two hosts with equal pages, as far as a member has noticed.
 - ``links:ALIAS MEMBER``: links to an alias that led to the kept host instead.
 """
 
@@ -79,9 +79,9 @@ def host_mark(job: JobNumber, alias: HostKey) -> str:
     return f"{aliases_mark(job)}{HOST}{alias}"
 
 
-def pair_mark(job: JobNumber, one: HostKey, other: HostKey) -> str:
-    """Return the name of the mark of two hosts with equal pages."""
-    return f"{aliases_mark(job)}{PAIR}{one} {other}"
+def pair_mark(job: JobNumber, one: HostKey, other: HostKey, member: str = "") -> str:
+    """Return the name of the mark of two hosts with equal pages; of any member, its beginning."""
+    return f"{aliases_mark(job)}{PAIR}{one} {other} {member}"
 
 
 def links_mark(job: JobNumber, alias: HostKey, member: str) -> str:

@@ -5,7 +5,7 @@ come together: several pages that are equal to the byte at equal paths, hardly o
 home pages that do not differ, and hardly a page of the one to be left out that the other lacks.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from typing import NamedTuple
 
 from skitter.crawl.aliases.facts import LEAST_BYTES, Fact, Likeness, likeness
@@ -49,14 +49,18 @@ class Comparison(NamedTuple):
         return len(self.equal) + self.near + self.different
 
 
-def compare(kept: Facts, alias: Facts) -> Comparison:
-    """Compare the pages of two hosts at equal paths."""
+def compare(kept: Facts, alias: Facts, known: Container[str] = ()) -> Comparison:
+    """Compare the pages of two hosts at equal paths; at those ``known`` they are equal."""
+
+    def judged(path: str) -> Likeness:
+        return Likeness.EQUAL if path in known else likeness(kept[path], alias[path])
+
     equal: dict[bytes, str] = {}
     near = different = 0
     common = [path for path in alias if path in kept]
     for path in sorted(common):
         one, other = kept[path], alias[path]
-        match likeness(one, other):
+        match judged(path):
             case Likeness.EQUAL if min(one.size, other.size) >= LEAST_BYTES:
                 equal.setdefault(one.digest, path)
             case Likeness.NEAR:
@@ -65,7 +69,7 @@ def compare(kept: Facts, alias: Facts) -> Comparison:
                 different += 1
             case _:
                 pass
-    home = likeness(kept[HOME], alias[HOME]) if HOME in common else None
+    home = judged(HOME) if HOME in common else None
     own = [path for path, fact in alias.items() if fact.digest]
     shared = sum(path in kept for path in own)
     return Comparison(tuple(equal.values()), near, different, len(own), shared, home)

@@ -128,7 +128,7 @@ class AliasWatch:
         seen = self._evidence.pages(host)
         if plain and seen < READ_PAGES:
             digest = content_digest(body, plain, host)
-        fact = fact_of(record, digest)
+        fact = fact_of(record, digest, is_own=digest != plain)
         if fact is None:
             return b""
         self._evidence.saw(host, record.url, path_of(record.url), fact)
@@ -172,20 +172,26 @@ class AliasWatch:
         if self.book.is_full or any(host in self.book.names for host in pair.hosts):
             pair.closed = True
             return
+        known = await self._known_equal(pair)
         home = {host: await self._facts(host, [HOME]) for host in pair.hosts}
-        if compare(home[one], home[other]).home is Likeness.DIFFERENT:
+        if compare(home[one], home[other], known).home is Likeness.DIFFERENT:
             pair.closed = True
             return
-        paths = [*pair.paths, *self._evidence.facts(one), *self._evidence.facts(other)]
+        paths = [*known, *self._evidence.facts(one), *self._evidence.facts(other)]
         wanted = list(dict.fromkeys([HOME, *paths]))[:MOST_COMPARED]
         facts = {host: await self._facts(host, wanted) for host in pair.hosts}
         kept, alias = elder((one, facts[one]), (other, facts[other]), self._seniority)
-        found = compare(facts[kept], facts[alias])
+        found = compare(facts[kept], facts[alias], known)
         why = objection(found)
         if why is None and self.book.may_merge(alias, kept):
             await self._merge(alias, kept, found, facts[kept])
         else:
             log.debug("%s and %s stay two sites: %s", kept, alias, why or "as an operator said")
+
+    async def _known_equal(self, pair: Pair) -> dict[str, None]:
+        """Return where two hosts were found equal, by this member or others."""
+        rows = pair_rows(await self._reader.marks(pair_mark(self._number, *pair.hosts)))
+        return pair.paths | dict.fromkeys(path for row in rows for path in row.equal)
 
     async def _facts(self, host: HostKey, paths: Sequence[str]) -> Facts:
         """Return what is known of a host's pages, in this process or in the store."""
@@ -231,7 +237,7 @@ class AliasWatch:
         """Return what is to be kept with the next ack."""
         marks = {}
         for pair in self._evidence.take_grown():
-            name = pair_mark(self._number, *pair.hosts)
+            name = pair_mark(self._number, *pair.hosts, self._member)
             if len(pair.paths) > 1 and (
                 name in self._pair_rows or len(self._pair_rows) < MOST_PAIR_ROWS
             ):

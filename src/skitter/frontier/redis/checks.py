@@ -121,7 +121,7 @@ async def _check_server(address: StoreAddress, line: Line, *, warns: bool) -> bo
             raise refusal(shown, answer)
     if not isinstance(config, Exception):
         _check_memory(shown, _pairs(config), warns=warns)
-    return isinstance(info, Exception) or _keeps(info)
+    return isinstance(info, Exception) or keeps(info)
 
 
 def _check_memory(shown: str, config: dict[str, str], *, warns: bool) -> None:
@@ -143,9 +143,11 @@ def _check_memory(shown: str, config: dict[str, str], *, warns: bool) -> None:
         )
 
 
-def _keeps(info: bytes) -> bool:
+def keeps(info: bytes) -> bool:
+    """Tell by its INFO whether a server keeps what it has when it stops."""
     lines = info.split()
-    return b"aof_enabled:1" in lines or b"connected_slaves:0" not in lines
+    # A server that reads its file has not switched it on yet.
+    return b"loading:1" in lines or b"aof_enabled:1" in lines or b"connected_slaves:0" not in lines
 
 
 async def _check_contents(address: StoreAddress, routes: Routes) -> None:
