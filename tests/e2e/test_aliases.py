@@ -169,7 +169,8 @@ def test_a_cluster_goes_by_what_one_member_found_and_an_operator_undid(
     web: MirrorWeb, store: str, tmp_path: Path, *, own_address: bool
 ) -> None:
     web.own_address = own_address
-    run = web.run(tmp_path, "--delay", "0.15", "--store", store)
+    # What a member has fetched is known to the others a second later: a few pages, not dozens.
+    run = web.run(tmp_path, "--delay", "0.35", "--store", store)
     alias = web.key(MIRRORS[0])
     with ExitStack() as stack:
         stack.enter_context(node(tmp_path / "node", run, "--store", store, "--workers", "1"))

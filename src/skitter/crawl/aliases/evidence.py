@@ -155,7 +155,8 @@ class Evidence:
         if len(pair.paths) == SUSPECT:
             for host in names:
                 self._suspects.setdefault(host, set()).add(names)
-                self._ripen(host)
+        if len(pair.paths) >= SUSPECT:
+            self._ripen(one)
 
     def _ripen(self, host: HostKey) -> None:
         """Note which pairs of a host are to be looked at by now."""
@@ -165,8 +166,12 @@ class Evidence:
                 self._ripe[names] = None
 
     def _fewer_pages(self, pair: Pair) -> int:
-        """Return how many pages were seen of the host with fewer; others may fetch one of them."""
-        return min((pages for pages in map(self.pages, pair.hosts) if pages), default=0)
+        """Return how many pages are known of the host with fewer.
+
+        Others may fetch one of them, or do so from some time on: what they found equal counts.
+        """
+        fewer = min((pages for pages in map(self.pages, pair.hosts) if pages), default=0)
+        return max(fewer, len(pair.paths))
 
     def put_off(self, pair: Pair) -> None:
         """Look at a pair again when there are more pages."""

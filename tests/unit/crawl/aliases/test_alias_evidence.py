@@ -164,3 +164,14 @@ def test_the_order_of_pages_changes_no_count(
         counts.append({pair.hosts: sorted(pair.paths) for pair in seen.take_grown()})
         random.shuffle(fetched)
     assert counts[0] == counts[1]
+
+
+def test_a_host_that_others_fetch_from_some_time_on_is_looked_at_all_the_same() -> None:
+    seen = Evidence()
+    fetch(seen, A, "/0", "/1")
+    fetch(seen, B, *(f"/{number}" for number in range(6)))
+    assert not seen.has_ripe
+    for number in range(2, 6):
+        # As the store tells: the page has the content of another one.
+        seen.same(A, B, f"/{number}")
+    assert ripe(seen) == [(A, B)]
