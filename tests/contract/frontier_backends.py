@@ -10,7 +10,7 @@ import shutil
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from redis_backend import ClusterBackend, ColdBackend, RedisBackend, ValkeyBackend, WideBackend
 from remote_backend import RemoteBackend, RemoteTcpBackend
@@ -81,6 +81,28 @@ class Backend(Protocol):
         """Close it for good."""
 
 
+class BareFrontier(EmbeddedFrontier):
+    """The store in a local directory; a host leaves its memory as soon as it has nothing to do."""
+
+    async def open(self) -> None:
+        await super().open()
+        self._walk = self.vultures(lambda _: False, idle_ms=0, pause_ms=0)
+
+    async def offer(self, links: Sequence[Link]) -> Receipt:
+        await self._walk.step()
+        return await super().offer(links)
+
+    async def claim(self, *args: Any, **options: Any) -> Claim:
+        claim = await super().claim(*args, **options)
+        await self._walk.step()
+        return claim
+
+    async def ack(self, *args: Any, **options: Any) -> Receipt:
+        receipt = await super().ack(*args, **options)
+        await self._walk.step()
+        return receipt
+
+
 class EmbeddedBackend:
     """The store in a local directory.
 
@@ -88,6 +110,9 @@ class EmbeddedBackend:
     under the running store is what a kill of the process leaves. Syncing would add time and no
     difference: only a power cut could tell.
     """
+
+    kind: ClassVar = EmbeddedFrontier
+    seen: ClassVar[SeenOptions | None] = None
 
     def __init__(self, root: Path, clock: VirtualClock) -> None:
         self.clock = clock
@@ -97,7 +122,8 @@ class EmbeddedBackend:
 
     def _make(self) -> EmbeddedFrontier:
         folder = self._root / f"store-{self._generation}"
-        return EmbeddedFrontier(folder, clock=self.clock, durable=False)
+        store: EmbeddedFrontier = self.kind(folder, clock=self.clock, durable=False, seen=self.seen)
+        return store
 
     async def open(self) -> Store:
         await self._store.open()
@@ -139,16 +165,24 @@ class BloomBackend(EmbeddedBackend):
 
     seen = SeenOptions("bloom", expected=2_000, rate=1e-12, groups=3)
 
-    def _make(self) -> EmbeddedFrontier:
-        folder = self._root / f"store-{self._generation}"
-        return EmbeddedFrontier(folder, clock=self.clock, durable=False, seen=self.seen)
-
     async def open(self) -> Store:
         await self._store.open()
         seen = self._store._core.seen
         assert isinstance(seen, BloomSeen)
         seen.settle_at, seen.hold_at, seen.sync_at = 3, 9, 9
         return self._store
+
+
+class BareBackend(EmbeddedBackend):
+    """The same store, from whose memory every host goes that has nothing to do."""
+
+    kind = BareFrontier
+
+
+class BareBloomBackend(BloomBackend):
+    """Both: what only a filter and the queues tell of URLs, and nobody awake to ask."""
+
+    kind = BareFrontier
 
 
 def copy_still(source: Path, target: Path, tries: int = 1_000) -> None:
@@ -175,6 +209,8 @@ def _sizes(folder: Path) -> dict[str, int]:
 
 BACKENDS: dict[str, Callable[[Path, VirtualClock], Backend]] = {
     "embedded": EmbeddedBackend,
+    "embedded-bare": BareBackend,
+    "embedded-bare-bloom": BareBloomBackend,
     "embedded-bloom": BloomBackend,
     "embedded-unbuffered": UnbufferedBackend,
     "redis": RedisBackend,

@@ -532,6 +532,14 @@ class UnbufferedMachine(FrontierMachine):
     backend_name = "embedded-unbuffered"
 
 
+class BareMachine(FrontierMachine):
+    backend_name = "embedded-bare"
+
+
+class BareBloomMachine(FrontierMachine):
+    backend_name = "embedded-bare-bloom"
+
+
 class BloomMachine(FrontierMachine):
     backend_name = "embedded-bloom"
 
@@ -557,6 +565,10 @@ TestEmbeddedFrontier = EmbeddedMachine.TestCase
 TestEmbeddedFrontier.settings = HISTORIES
 TestUnbufferedFrontier = UnbufferedMachine.TestCase
 TestUnbufferedFrontier.settings = settings(HISTORIES, max_examples=HISTORIES.max_examples // 2)
+TestBareFrontier = BareMachine.TestCase
+TestBareFrontier.settings = HISTORIES
+TestBareBloomFrontier = BareBloomMachine.TestCase
+TestBareBloomFrontier.settings = settings(HISTORIES, max_examples=HISTORIES.max_examples // 2)
 TestBloomFrontier = BloomMachine.TestCase
 TestBloomFrontier.settings = settings(HISTORIES, max_examples=HISTORIES.max_examples // 2)
 TestRemoteFrontier = RemoteMachine.TestCase

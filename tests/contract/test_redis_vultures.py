@@ -8,7 +8,8 @@ from frontier_backends import HOST, MANY_HOSTS, OTHER_HOST, Rig, open_rig, paths
 from redis_backend import ClusterBackend, Member, RedisBackend
 
 from skitter.frontier.model import Counts, JobState, Result
-from skitter.frontier.redis.vultures import IDLE_MS, MISSED_MS, Buried, Vultures
+from skitter.frontier.redis.vultures import MISSED_MS, Vultures
+from skitter.frontier.vultures import IDLE_MS, Buried
 from skitter.testing.virtual_clock import VirtualClock
 from skitter.url.partition import TAGS
 

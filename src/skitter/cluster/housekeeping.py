@@ -114,3 +114,22 @@ class Housekeeping:
         for move in choose_moves(await self._mover.crowded(tags, self._many), idle, buckets):
             if await self._mover.move(move.host, move.bucket):
                 log.info("%s goes to another member until it is done", move.host)
+
+
+class Caretaker:
+    """Lets the vultures of a store walk that is this process's own. A helper of its crawl."""
+
+    def __init__(self, vultures: Walk) -> None:
+        self._vultures = vultures
+
+    async def run(self) -> None:
+        """Go on until cancelled."""
+        while True:
+            await asyncio.sleep(STEP_S)
+            try:
+                await self._vultures.step()
+            except FrontierError as error:
+                log.warning("housekeeping has to wait: %s", error)
+
+    async def settle(self) -> None:
+        """Leave the rest to the next run."""

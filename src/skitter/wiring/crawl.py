@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from skitter.config import RunOptions
-from skitter.crawl.lifecycle import Crawl
+from skitter.crawl.lifecycle import Crawl, Helper
 from skitter.crawl.load import raise_file_limit
 from skitter.crawl.recording import Recording
 from skitter.errors import ConfigError, DataDirError
@@ -25,7 +25,7 @@ from skitter.wiring.parts import (
     seen_options,
 )
 from skitter.wiring.reach import make_reach
-from skitter.wiring.running import Beside, assemble, local_store
+from skitter.wiring.running import Beside, assemble, caretaker, local_store
 from skitter.wiring.shared import require_redis
 from skitter.wiring.workers import open_helpers
 
@@ -60,9 +60,14 @@ async def open_crawl(
         recording = Recording()
         recording.serve(number, await open_sinks(stack, store, number, make_sinks(options)))
         frontier.records = recording
-        helpers = [await open_helpers(stack, frontier, store, options)] if options.workers else []
+        helpers: list[Helper] = [caretaker(frontier)]
+        quiet_s = 0.0
+        if options.workers:
+            workers = await open_helpers(stack, frontier, store, options)
+            helpers.append(workers)
+            quiet_s = workers.quiet_s
         crawl = await assemble(stack, job, number, options, store, Beside(helpers))
-        crawl.quiet_s = max((helper.quiet_s for helper in helpers), default=0.0)
+        crawl.quiet_s = quiet_s
         crawl.feed(seeds)
         yield crawl
 

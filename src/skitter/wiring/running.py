@@ -5,6 +5,7 @@ from contextlib import AsyncExitStack
 from typing import NamedTuple
 
 from skitter.clock import SystemClock
+from skitter.cluster.housekeeping import Caretaker
 from skitter.config import RunOptions
 from skitter.crawl.desk import Desks, FreedHosts, MakeDesk
 from skitter.crawl.inspect import InspectServer
@@ -15,6 +16,7 @@ from skitter.crawl.summary import Totals
 from skitter.crawl.works import EngineOptions, Works
 from skitter.frontier.embedded.frontier import EmbeddedFrontier
 from skitter.job.spec import Job, Order
+from skitter.politeness.robots_entry import is_stale
 from skitter.types import JobNumber
 from skitter.wiring.answers import Answers
 from skitter.wiring.assembly import Assembly
@@ -53,6 +55,12 @@ def local_store(frontier: EmbeddedFrontier, *, shared: bool = True, member: str 
         rights=Rights(holdings, clock, LOCAL_LEASE_MS) if shared else None,
         own=frontier,
     )
+
+
+def caretaker(frontier: EmbeddedFrontier) -> Caretaker:
+    """Return who clears away what nobody needs in a store that this process has open."""
+    now_ms = SystemClock().now_ms
+    return Caretaker(frontier.vultures(lambda stored: is_stale(stored, now_ms())))
 
 
 async def assemble(

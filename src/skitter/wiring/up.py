@@ -7,6 +7,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from skitter.cluster.housekeeping import Caretaker
 from skitter.config import DEFAULT_CONCURRENCY, RunOptions
 from skitter.crawl.inspect import InspectServer
 from skitter.crawl.load import raise_file_limit
@@ -23,7 +24,7 @@ from skitter.wiring.limits import JobLimits
 from skitter.wiring.manager import NodeRun, manage
 from skitter.wiring.node import NodeOptions
 from skitter.wiring.nodes import NodesKeeper, children
-from skitter.wiring.running import local_store
+from skitter.wiring.running import caretaker, local_store
 from skitter.wiring.settings import answering
 from skitter.wiring.store import Store
 from skitter.wiring.workers import SOCKET
@@ -59,6 +60,7 @@ class Master:
         limits: JobLimits,
         node: NodeRun,
         shell: RemoteShell,
+        keeper: Caretaker,
         token: Path | None,
     ) -> None:
         self.stats = CrawlStats()
@@ -69,6 +71,7 @@ class Master:
         self._found = Found()
         self._limits = limits
         self._node = node
+        self._keeper = keeper
         self._stopping = asyncio.Event()
 
     async def run(self) -> str:
@@ -79,6 +82,7 @@ class Master:
                 group.create_task(self._look()),
                 group.create_task(self._watch()),
                 group.create_task(self._keep_limits()),
+                group.create_task(self._keeper.run()),
             ]
             await self._stopping.wait()
             self._node.stop()
@@ -157,7 +161,7 @@ async def open_up(options: UpOptions) -> AsyncIterator[Master]:
         await inspector.open()
         stack.push_async_callback(inspector.close)
         token_file = None if options.token else options.data / TOKEN_FILE
-        yield Master(store, limits, node, shell, token_file)
+        yield Master(store, limits, node, shell, caretaker(frontier), token_file)
 
 
 def _own_workers(options: UpOptions, socket: Path) -> NodeOptions:

@@ -35,7 +35,7 @@ class Rig:
     def queue(self, host: Host, job: int = 1) -> Queue:
         self.queues += 1
         counts = (Counts(), Counts())
-        queue = Queue(self.queues, host, JobNumber(job), host.name, counts)
+        queue = Queue(self.queues, host, JobNumber(job), counts)
         host.queues.append(queue)
         return queue
 

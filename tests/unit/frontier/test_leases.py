@@ -13,7 +13,7 @@ HOST = HostKey("a.test")
 
 @pytest.fixture
 def queue() -> Queue:
-    return Queue(1, Host(1, HOST, 1000, 1), JobNumber(1), "a.test", (Counts(), Counts()))
+    return Queue(1, Host(1, HOST, 1000, 1), JobNumber(1), (Counts(), Counts()))
 
 
 def grant(book: LeaseBook, queue: Queue, fp: int, expires_at: float = 10.0) -> Lease:

@@ -27,7 +27,6 @@ class Queue:
         "counts",
         "data",
         "dead",
-        "domain",
         "done",
         "dropped",
         "host",
@@ -42,12 +41,11 @@ class Queue:
     )
 
     def __init__(
-        self, number: int, host: "Host", job: JobNumber, domain: str, counts: tuple[Counts, Counts]
+        self, number: int, host: "Host", job: JobNumber, counts: tuple[Counts, Counts]
     ) -> None:
         self.id = number
         self.host = host
         self.job = job
-        self.domain = domain
         self.counts = counts
         """The kept counters of the job and of the domain within it."""
         self.running = True
@@ -64,6 +62,11 @@ class Queue:
     def line(self, page_class: PageClass) -> Line | None:
         """Return the line of one class, if it was ever used."""
         return self.nav if page_class is PageClass.NAV else self.data
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing waits, is leased or comes later."""
+        return not (self.waiting or self.leased_data or self.leased_nav or self.scheduled)
 
     @property
     def waiting(self) -> int:

@@ -110,16 +110,17 @@ class Control:
         if self.entry(job).state is not JobState.CANCEL:
             self.set_state(job, JobState.CANCEL)
         core = self._core
-        queues = list(core.registry.of_job(job))
+        core.registry.dropping.add(job)
+        # Once a queue's row is gone, nothing tells whose its scheduled URLs were.
+        self._drop_scheduled(job)
+        queues = core.registry.numbers_of(job)
         for at in range(0, len(queues), DROP_BATCH):
             change = core.change()
-            for queue in queues[at : at + DROP_BATCH]:
-                self._plan_drop(change, queue)
+            for number in queues[at : at + DROP_BATCH]:
+                self._plan_drop(change, number)
             core.commit(change)
             yield len(queues[at : at + DROP_BATCH])
         change = core.change()
-        for key, _, _, _ in self._scheduled(job):
-            change.delete("due", key)
         change.delete_range("content", u32.pack(job), u32.pack(job + 1))
         for kind in JOB_MARKS:
             for key, _ in core.rocks.scan_meta(MARK + f"{kind}:{job}:".encode()):
@@ -130,8 +131,14 @@ class Control:
         core.registry.drop_job(job)
         core.tallies.pop(job, None)
 
-    def _plan_drop(self, change: Change, queue: Queue) -> None:
-        begin, end = queue_prefix(queue.id), queue_prefix(queue.id + 1)
+    def _drop_scheduled(self, job: JobNumber) -> None:
+        change = self._core.change()
+        for key, _, _, _ in self._scheduled(job):
+            change.delete("due", key)
+        self._core.commit(change)
+
+    def _plan_drop(self, change: Change, number: int) -> None:
+        begin, end = queue_prefix(number), queue_prefix(number + 1)
         for family in ("seen", "q", "page"):
             change.delete_range(family, begin, end)
         change.delete("queue", begin)
@@ -140,8 +147,11 @@ class Control:
         """Forget the waiting URLs of one class in steps; yields how many each forgot."""
         if self.entry(job).state is JobState.CANCEL:
             return
-        for queue in list(self._core.registry.of_job(job)):
-            yield from self._clear_waiting(queue, page_class)
+        registry = self._core.registry
+        for number in [queue.id for queue in registry.of_job(job)]:
+            # Between two steps it may have fallen asleep.
+            if number in registry.by_number:
+                yield from self._clear_waiting(registry.by_number[number], page_class)
         yield self._clear_scheduled(job, page_class)
 
     def _clear_waiting(self, queue: Queue, page_class: PageClass) -> Iterator[int]:
@@ -164,19 +174,18 @@ class Control:
     def _clear_scheduled(self, job: JobNumber, page_class: PageClass) -> int:
         core = self._core
         change, removed = core.change(), 0
-        for key, queue, fp, value in self._scheduled(job):
+        for key, number, fp, value in self._scheduled(job):
             if unpack_record(value[4:]).page_class is page_class:
-                self._plan_unschedule(change, key, queue, fp)
+                self._plan_unschedule(change, key, core.registry.numbered(number), fp)
                 removed += 1
         core.commit(change)
         return removed
 
-    def _scheduled(self, job: JobNumber) -> Iterator[tuple[bytes, Queue, Fingerprint, bytes]]:
+    def _scheduled(self, job: JobNumber) -> Iterator[tuple[bytes, int, Fingerprint, bytes]]:
         for key, value in self._core.rocks.scan("due", b""):
             _, number, fp = due_parts(key)
-            queue = self._core.registry.by_number[number]
-            if queue.job == job:
-                yield key, queue, Fingerprint(fp), value
+            if self._core.registry.job_of(number) == job:
+                yield key, number, Fingerprint(fp), value
 
     def _plan_unschedule(self, change: Change, key: bytes, queue: Queue, fp: Fingerprint) -> None:
         change.delete("due", key)
@@ -186,13 +195,14 @@ class Control:
     def forget(self, job: JobNumber, host: HostKey, fp: Fingerprint) -> bool:
         """Make one URL unknown."""
         core = self._core
-        queue = core.registry.queues.get((job, host))
-        if queue is None:
+        number = core.registry.known_number(job, host)
+        if number is None:
             return False
-        key = seen_key(queue.id, fp)
+        key = seen_key(number, fp)
         state = core.seen.state(key)
         if state is None:
             return False
+        queue = core.registry.queue(job, host)
         cancelled = self.entry(job).state is JobState.CANCEL
         if state not in ENDED and not (cancelled and core.seen.marks_waiting):
             return self._forget_pending(queue, fp, cancelled=cancelled)
@@ -246,7 +256,7 @@ class Control:
     ) -> bool:
         core = self._core
         for key, owner, scheduled_fp, _ in self._scheduled(queue.job):
-            if owner is queue and scheduled_fp == fp:
+            if owner == queue.id and scheduled_fp == fp:
                 self._plan_unschedule(change, key, queue, fp)
                 if cancelled:
                     change.delta(queue).scheduled += 1

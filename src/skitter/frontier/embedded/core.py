@@ -22,7 +22,7 @@ from skitter.frontier.embedded.places import Places
 from skitter.frontier.embedded.registry import Registry
 from skitter.frontier.embedded.rocks import Rocks
 from skitter.frontier.embedded.seen.base import SeenSet
-from skitter.frontier.model import Tally
+from skitter.frontier.model import Link, Tally
 from skitter.types import Fingerprint, JobNumber
 
 SEQUENCE = b"sequence"
@@ -40,7 +40,7 @@ class Core:
         self.seen = seen
         self.clock = clock
         self.now_ms = clock.now_ms
-        self.registry = Registry()
+        self.registry = Registry(rocks, clock.now_ms)
         self.agenda = Agenda()
         self.leases = LeaseBook(fence)
         self.places = Places()
@@ -95,8 +95,9 @@ class Core:
         self.places.note(seen_key(queue.id, record.fp), key)
         return key
 
-    def move_up(self, change: Change, queue: Queue, seen: bytes, rank: int) -> None:
-        """Plan a better place for a URL that waits under a worse rank, if one does."""
+    def move_up(self, change: Change, link: Link, seen: bytes) -> None:
+        """Plan the better place of a link for its URL that waits under a worse rank, if it does."""
+        rank = link.rank
         key = self.places.worse_than(rank, seen)
         if key is None or key in self.leases.by_key:
             return
@@ -104,6 +105,7 @@ class Core:
         if packed is None:
             return
         record = unpack_record(packed)
+        queue = self.registry.queue(link.job, link.host)
         change.remove(self.registry.line(queue, record.page_class), key)
         better = self._place(change, queue, record, rank)
         change.insert(self.registry.line(queue, record.page_class), better, packed)

@@ -6,7 +6,7 @@ a grant of an earlier opening is refused.
 
 import asyncio
 import secrets
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from skitter.clock import Clock, SystemClock
@@ -26,6 +26,7 @@ from skitter.frontier.embedded.seen.base import SeenSet
 from skitter.frontier.embedded.seen.choice import ROW, open_seen, seen_row
 from skitter.frontier.embedded.tokens import Shared, Tokens
 from skitter.frontier.embedded.tuning import Tuner
+from skitter.frontier.embedded.vultures import Vultures
 from skitter.frontier.embedded.windows import Windows
 from skitter.frontier.limits import Permit, TokenWish, Wish
 from skitter.frontier.model import (
@@ -94,7 +95,7 @@ class EmbeddedFrontier:
         self._control = Control(core)
         self._reading = Reading(core)
         self._tuner = Tuner(core)
-        core.registry.load(rocks, self._clock.now_ms())
+        core.registry.load()
         self._handout.load_due()
         self._windows.load()
         core.enlist(core.registry.hosts.values())
@@ -301,6 +302,10 @@ class EmbeddedFrontier:
     def rules(self, rules: Rules) -> None:
         self._core.registry.rules = rules
 
+    def vultures(self, is_stale: Callable[[bytes], bool], **sizes: int) -> Vultures:
+        """Return what removes hosts and values that nobody needs any more from the store."""
+        return Vultures(self._core, self._shared, is_stale, **sizes)
+
     async def tune(self, tuning: Tuning) -> int:
         """Change the gates of known hosts."""
         known = await self._tuner.tune(tuning)
@@ -321,7 +326,7 @@ class EmbeddedFrontier:
 
     async def hosts(self, job: JobNumber) -> int:
         """Return how many hosts a job has met."""
-        return sum(1 for _ in self._core.registry.of_job(job))
+        return self._core.registry.met.get(job, 0)
 
     async def look(self, job: JobNumber, host: HostKey, fp: Fingerprint) -> Sighting:
         """Return everything known of one URL."""

@@ -28,7 +28,7 @@ class Gates:
         core = self._core
         change = core.change()
         for item in freed:
-            host = core.registry.hosts.get(item.host)
+            host = core.registry.awake(item.host)
             if host is not None:
                 self._free(item, host, now_ms)
                 core.save_gate(change, host)

@@ -201,12 +201,13 @@ class Handout:
         core = self._core
         _, number, fp = due_parts(key)
         change.delete("due", key)
-        queue = core.registry.by_number[number]
-        if core.registry.jobs[queue.job].state is JobState.CANCEL:
-            if not core.seen.marks_waiting:
+        job = core.registry.job_of(number)
+        if job is None or core.registry.jobs[job].state is JobState.CANCEL:
+            if job is not None and not core.seen.marks_waiting:
                 # Its entry is what told it from a false positive; a row does so from here on.
                 core.seen.move(change, seen_key(number, fp), DROPPED)
             return
+        queue = core.registry.numbered(number)
         core.enqueue(change, queue, unpack_record(value[4:]), u32.unpack(value[:4])[0])
         core.seen.move(change, seen_key(number, fp), QUEUED)
         change.delta(queue).scheduled -= 1

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from skitter.frontier.embedded.agenda import Host, Queue
+from skitter.frontier.embedded.agenda import Host
 from skitter.frontier.embedded.change import Change
 from skitter.frontier.embedded.core import Core
 from skitter.frontier.embedded.layout import (
@@ -22,7 +22,6 @@ from skitter.frontier.embedded.registry import Registry
 from skitter.frontier.model import (
     SCORED_RANKS,
     Ack,
-    Hop,
     JobState,
     Link,
     Overflow,
@@ -30,7 +29,7 @@ from skitter.frontier.model import (
     Result,
     Tally,
 )
-from skitter.types import JobNumber, PageClass
+from skitter.types import HostKey, JobNumber, PageClass
 
 MARK = b"mark:"
 
@@ -138,51 +137,51 @@ class Intake:
 
     def _plan_hops(self, change: Change, live: Iterable[tuple[Ack, Held]]) -> None:
         registry = self._core.registry
-        hops: dict[bytes, tuple[Queue, Hop]] = {}
+        hops: dict[bytes, tuple[JobNumber, HostKey]] = {}
         for ack, held in live:
             if ack.result in (Result.DONE, Result.DEAD):
+                job = held.queue.job
                 for hop in ack.hops:
-                    queue = registry.queue(held.queue.job, hop.host)
-                    hops[seen_key(queue.id, hop.fp)] = (queue, hop)
+                    hops[seen_key(registry.number(job, hop.host), hop.fp)] = job, hop.host
         seen = self._core.seen
-        for (key, (queue, _)), known in zip(hops.items(), seen.known(list(hops)), strict=True):
+        for (key, where), known in zip(hops.items(), seen.known(list(hops)), strict=True):
             if not known:
                 seen.add(change, key, DONE)
                 change.fresh.add(key)
-                change.delta(queue).done += 1
+                change.delta(registry.queue(*where)).done += 1
 
     def _plan_links(self, change: Change, links: Sequence[Link]) -> tuple[int, int]:
         """Plan what is new of ``links``; answer how many are new and how many overflow."""
         if not links:
             return 0, 0
         core = self._core
-        found: dict[bytes, tuple[Queue, Link]] = {}
+        found: dict[bytes, Link] = {}
+        number = core.registry.number
         for link in links:
-            queue = core.registry.queue(link.job, link.host)
-            key = seen_key(queue.id, link.fp)
+            # Most links are known, so their hosts are not woken for them.
+            key = seen_key(number(link.job, link.host), link.fp)
             if key in change.fresh:
                 continue
             other = found.get(key)
-            if other is None or link.rank < min(other[1].rank, SCORED_RANKS):
-                found[key] = (queue, link)
+            if other is None or link.rank < min(other.rank, SCORED_RANKS):
+                found[key] = link
         known_ones = core.seen.known(list(found))
         new = overflow = 0
         room = _Room(core.registry)
-        for (key, (queue, link)), known in zip(found.items(), known_ones, strict=True):
+        for (key, link), known in zip(found.items(), known_ones, strict=True):
             if known:
-                core.move_up(change, queue, key, link.rank)
+                core.move_up(change, link, key)
                 continue
             if len(link.url) > MAX_PATH_BYTES or not room.takes(link.job):
                 continue
             new += 1
-            overflow += self._plan_new(change, key, queue, link, room)
+            overflow += self._plan_new(change, key, link, room)
         return new, overflow
 
-    def _plan_new(
-        self, change: Change, key: bytes, queue: Queue, link: Link, room: "_Room"
-    ) -> bool:
+    def _plan_new(self, change: Change, key: bytes, link: Link, room: "_Room") -> bool:
         """Plan one new link; answers whether it is beyond the job's bound."""
         core = self._core
+        queue = core.registry.queue(link.job, link.host)
         now_ms = core.now_ms()
         record = Record.of(link, now_ms // 1000)
         if link.not_before_ms > now_ms:

@@ -1,10 +1,10 @@
 """Questions about the frontier; nothing here changes it."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import msgspec
 
-from skitter.frontier.embedded.agenda import Queue
 from skitter.frontier.embedded.core import Core
 from skitter.frontier.embedded.intake import MARK
 from skitter.frontier.embedded.layout import (
@@ -27,6 +27,14 @@ LOOK_LIMIT = 20_000
 """How many waiting entries are searched for the details of one; its state needs no search."""
 
 _STATES = {DONE: UrlState.DONE, DEAD: UrlState.DEAD, DROPPED: UrlState.DROPPED}
+
+
+class _Place(NamedTuple):
+    """A queue as far as questions go, so that nobody is woken by them."""
+
+    id: int
+    job: JobNumber
+    host: HostKey
 
 
 class Reading:
@@ -59,10 +67,10 @@ class Reading:
     def seen(self, job: JobNumber, urls: Sequence[tuple[HostKey, Fingerprint]]) -> list[bool]:
         """Tell which URLs are known."""
         core = self._core
-        queues = [core.registry.queues.get((job, host)) for host, _ in urls]
-        keys = [seen_key(q.id, fp) for q, (_, fp) in zip(queues, urls, strict=True) if q]
+        numbers = [core.registry.known_number(job, host) for host, _ in urls]
+        keys = [seen_key(n, fp) for n, (_, fp) in zip(numbers, urls, strict=True) if n is not None]
         known = iter(core.seen.known(keys))
-        return [queue is not None and next(known) for queue in queues]
+        return [number is not None and next(known) for number in numbers]
 
     def contents(self, job: JobNumber, digests: Sequence[bytes]) -> list[str | None]:
         """Return the first URLs with those contents."""
@@ -74,17 +82,19 @@ class Reading:
 
     def note(self, job: JobNumber, host: HostKey, fp: Fingerprint) -> bytes:
         """Return the note of one URL."""
-        queue = self._core.registry.queues.get((job, host))
-        if queue is None:
+        number = self._core.registry.known_number(job, host)
+        if number is None:
             return b""
-        return self._core.rocks.get_one("page", seen_key(queue.id, fp)) or b""
+        return self._core.rocks.get_one("page", seen_key(number, fp)) or b""
 
     def notes(self, job: JobNumber, after: bytes, limit: int) -> tuple[list[bytes], bytes]:
         """Return notes in key order from behind ``after``; other jobs' keys are walked over."""
         found: list[bytes] = []
-        queues = self._core.registry.by_number
+        number, owner = 0, None
         for key, note in self._core.rocks.scan("page", after):
-            if key == after or queues[u32.unpack_from(key)[0]].job != job:
+            if number != (number := u32.unpack_from(key)[0]):
+                owner = self._core.registry.job_of(number)
+            if key == after or owner != job:
                 continue
             found.append(note)
             if len(found) == limit:
@@ -94,10 +104,11 @@ class Reading:
     def look(self, job: JobNumber, host: HostKey, fp: Fingerprint) -> Sighting:
         """Return everything known of one URL."""
         core = self._core
-        queue = core.registry.queues.get((job, host))
-        if queue is None:
+        number = core.registry.known_number(job, host)
+        if number is None:
             return Sighting(UrlState.UNKNOWN)
-        key = seen_key(queue.id, fp)
+        queue = _Place(number, job, host)
+        key = seen_key(number, fp)
         state = core.seen.state(key)
         if state is None:
             return Sighting(UrlState.UNKNOWN)
@@ -112,7 +123,7 @@ class Reading:
         return self._look_waiting(queue, fp, note, scheduled=state == SCHEDULED)
 
     def _look_waiting(
-        self, queue: Queue, fp: Fingerprint, note: bytes, *, scheduled: bool
+        self, queue: _Place, fp: Fingerprint, note: bytes, *, scheduled: bool
     ) -> Sighting:
         """Look for the details of a URL whose row says where it waits."""
         found = (self._look_due if scheduled else self._look_queue)(queue, fp, note)
@@ -121,7 +132,7 @@ class Reading:
         return found
 
     def _look_everywhere(
-        self, queue: Queue, fp: Fingerprint, note: bytes, *, cancelled: bool
+        self, queue: _Place, fp: Fingerprint, note: bytes, *, cancelled: bool
     ) -> Sighting:
         """Look for what only a Bloom filter speaks for, where it would wait if it did."""
         found = self._look_queue(queue, fp, note)
@@ -133,7 +144,7 @@ class Reading:
             return Sighting(UrlState.DROPPED, note, presumed=found.presumed)
         return found
 
-    def _look_queue(self, queue: Queue, fp: Fingerprint, note: bytes) -> Sighting:
+    def _look_queue(self, queue: _Place, fp: Fingerprint, note: bytes) -> Sighting:
         """Find a queued URL; when it is not found, say whether it may be further back."""
         core = self._core
         prefix = queue_prefix(queue.id)
@@ -147,7 +158,7 @@ class Reading:
                 return Sighting(UrlState.QUEUED, note, presumed=True)
         return Sighting(UrlState.UNKNOWN, presumed=True)
 
-    def _look_due(self, queue: Queue, fp: Fingerprint, note: bytes) -> Sighting:
+    def _look_due(self, queue: _Place, fp: Fingerprint, note: bytes) -> Sighting:
         """Find a scheduled URL; when it is not found, say whether it may come later."""
         for n, (key, value) in enumerate(self._core.rocks.scan("due", b"")):
             at_ms, number, due_fp = due_parts(key)
@@ -160,11 +171,11 @@ class Reading:
         return Sighting(UrlState.UNKNOWN, presumed=True)
 
 
-def _link(queue: Queue, record: Record) -> Link:
+def _link(queue: _Place, record: Record) -> Link:
     return Link(
-        record.url(queue.host.name),
+        record.url(queue.host),
         record.fp,
-        queue.host.name,
+        queue.host,
         queue.job,
         record.slot,
         record.page_class,

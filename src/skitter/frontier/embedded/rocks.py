@@ -96,10 +96,10 @@ class Rocks:
             yield key, cursor.value()
             cursor.next()
 
-    def scan_meta(self, prefix: bytes) -> Iterator[tuple[bytes, bytes]]:
-        """Yield the entries of the meta family under ``prefix``."""
+    def scan_meta(self, prefix: bytes, start: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
+        """Yield the entries of the meta family under ``prefix``, from ``start`` on."""
         cursor = self._db.iter()
-        cursor.seek(prefix)
+        cursor.seek(start or prefix)
         while cursor.valid() and cursor.key().startswith(prefix):
             yield cursor.key(), cursor.value()
             cursor.next()

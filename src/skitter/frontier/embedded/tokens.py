@@ -58,15 +58,27 @@ class Shared:
         self._clock = clock
         self._values: dict[str, tuple[bytes, float]] = {}
         self._sweep_above = SWEEP_ABOVE
+        self._gone = 0
 
     def share(self, values: Mapping[str, bytes], ttl_ms: int) -> None:
         """Keep values for a time."""
         boot = self._clock.boot()
         if len(self._values) > self._sweep_above:
-            self._values = {name: kept for name, kept in self._values.items() if kept[1] > boot}
-            self._sweep_above = max(SWEEP_ABOVE, 2 * len(self._values))
+            self._sweep(boot)
         until = boot + ttl_ms / 1000
         self._values.update((name, (value, until)) for name, value in values.items())
+
+    def _sweep(self, boot: float) -> None:
+        before = len(self._values)
+        self._values = {name: kept for name, kept in self._values.items() if kept[1] > boot}
+        self._gone += before - len(self._values)
+        self._sweep_above = max(SWEEP_ABOVE, 2 * len(self._values))
+
+    def bury(self) -> int:
+        """Forget the values whose time is over; answers how many were since the last call."""
+        self._sweep(self._clock.boot())
+        gone, self._gone = self._gone, 0
+        return gone
 
     def shared(self, names: Sequence[str]) -> list[bytes | None]:
         """Return the values that are there, in order."""

@@ -23,10 +23,12 @@ class Tuner:
 
     async def tune(self, tuning: Tuning) -> int:
         """Change the gates a tuning concerns; answers of how many hosts."""
-        hosts = list(self._core.registry.hosts.values())
+        registry = self._core.registry
+        names = [*registry.hosts, *registry.asleep]
         known = 0
-        for at in range(0, len(hosts), HOSTS_AT_ONCE):
-            some = [host for host in hosts[at : at + HOSTS_AT_ONCE] if tuning.covers(host.name)]
+        for at in range(0, len(names), HOSTS_AT_ONCE):
+            covered = filter(tuning.covers, names[at : at + HOSTS_AT_ONCE])
+            some = [host for name in covered if (host := registry.awake(name)) is not None]
             known += len(some)
             self._tune(some, tuning)
             await asyncio.sleep(0)

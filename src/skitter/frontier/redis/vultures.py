@@ -2,29 +2,21 @@
 
 Hosts without work, rules of robots.txt files that are out of date, and the last answers to
 processes that are gone. One member at a time walks over the whole store, in steps that no server
-takes long for; how much has gone is counted in the store.
+takes long for; how much has gone is counted in the store. What was learned of a host goes with it.
+Addresses of hosts end by themselves: the server forgets them when their time is over.
 """
 
 from collections import defaultdict
 from collections.abc import Callable
-from typing import Final, NamedTuple
+from typing import Final
 
 from skitter.frontier.redis.core import Ask, Core
 from skitter.frontier.redis.line import Line
+from skitter.frontier.vultures import IDLE_MS, Buried
 from skitter.url.partition import TAGS
 
-IDLE_MS: Final = 3_600_000
-"""How long a host has had nothing to do before it goes. What was learned of it goes, too."""
 MISSED_MS: Final = 600_000
 KEYS_AT_ONCE: Final = 500
-
-
-class Buried(NamedTuple):
-    """How much has left the store."""
-
-    hosts: int = 0
-    robots: int = 0
-    sessions: int = 0
 
 
 class Vultures:
