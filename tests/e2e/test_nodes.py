@@ -13,7 +13,7 @@ import pytest
 from clusters import Background, ManyHosts, environment, gone
 from crawling import Ended, command
 from killable import family
-from stores import own_store, start_redis, wait_until
+from stores import own_store, shared_redis, start_redis, wait_until
 
 pytestmark = pytest.mark.e2e
 Row = dict[str, Any]
@@ -202,6 +202,11 @@ def test_bad_orders_are_named_and_change_nothing(tmp_path: Path) -> None:
         ]
         for words, said in refusals:
             assert said in afar.refused(*words)
+        key = f"{{{url.partition('?namespace=')[2]}}}:buried"
+        shared_redis("redis").cli("HSET", key, "hosts", 1204, "robots", 3)
+        told = afar.tell("list").out.splitlines()
+        assert told[-1] == "idle and no longer kept: 1,204 hosts, 3 robots.txt rules"
+        assert len(afar.told("list")) == 1
         assert afar.told("show", "east")[0]["workers"] == before == []
         twin = Background(
             tmp_path / "twin", "node", "--name", "east", "--store", url, "--workers", "0"

@@ -36,6 +36,12 @@ HEADS = (
     "SINCE",
 )
 _UNKNOWN = "-"
+_BURIED = {
+    "hosts": "hosts",
+    "robots": "robots.txt rules",
+    "sessions": "sessions of processes",
+    "names": "addresses",
+}
 
 Facts = Mapping[str, object]
 
@@ -51,8 +57,8 @@ class Reading(NamedTuple):
 
 def print_nodes(data: Path | None, store: str | None, *, as_json: bool) -> None:
     """Print the workers of all nodes, once."""
-    rows = uvloop.run(_asked(_place(data, store), {"nodes": "list"}))
-    _print_json(rows) if as_json else print("\n".join(table(rows)))
+    rows, buried = uvloop.run(_asked_both(_place(data, store)))
+    _print_json(rows) if as_json else print("\n".join([*table(rows), *_gone(buried)]))
 
 
 def watch_nodes(data: Path | None, store: str | None, *, as_json: bool) -> None:
@@ -110,6 +116,11 @@ def _place(data: Path | None, store: str | None) -> Where:
 async def _asked(where: Where, question: Facts) -> list[dict[str, object]]:
     async with open_nodes(where) as ask:
         return await ask(question)
+
+
+async def _asked_both(where: Where) -> tuple[list[dict[str, object]], list[dict[str, object]]]:
+    async with open_nodes(where) as ask:
+        return await ask({"nodes": "list"}), await ask({"nodes": "buried"})
 
 
 # Again and again
@@ -198,6 +209,13 @@ def table(rows: Sequence[Facts]) -> list[str]:
     if not rows:
         return ["no nodes"]
     return _aligned([HEADS, *(_cells(row) for row in rows)])
+
+
+def _gone(buried: Sequence[Facts]) -> list[str]:
+    """Return a line about what the store no longer keeps, if there is anything."""
+    counts = {name: int(str(count)) for facts in buried for name, count in facts.items() if count}
+    words = [f"{wording.count(count)} {_BURIED[name]}" for name, count in counts.items()]
+    return [f"idle and no longer kept: {', '.join(words)}"] if words else []
 
 
 def _cells(row: Facts) -> tuple[str, ...]:

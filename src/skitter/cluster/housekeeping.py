@@ -12,6 +12,7 @@ from typing import Final, Protocol
 from skitter.cluster.relief import MANY, Efforts, Large, Picker, choose_moves
 from skitter.errors import FrontierError
 from skitter.frontier.members import Plan, View
+from skitter.frontier.vultures import Buried
 from skitter.types import HostKey
 from skitter.url.partition import BUCKETS, TAGS
 
@@ -53,6 +54,9 @@ class Walk(Protocol):
 
     async def step(self) -> object:
         """Make one step."""
+
+    async def total(self) -> Buried:
+        """Return how much has gone since the store was made."""
 
 
 class Housekeeping:
@@ -121,6 +125,7 @@ class Caretaker:
 
     def __init__(self, vultures: Walk) -> None:
         self._vultures = vultures
+        self.buried = vultures.total
 
     async def run(self) -> None:
         """Go on until cancelled."""

@@ -17,6 +17,7 @@ from skitter.cluster.manager.roster import State
 from skitter.crawl.inspect import Answer, Question, ask_running
 from skitter.errors import ConfigError, DataDirError, FrontierError, SkitterError
 from skitter.frontier.base import Frontier, FrontierReader
+from skitter.frontier.vultures import Buried
 from skitter.wiring.look import Where
 from skitter.wiring.nodes_view import (
     Everyone,
@@ -51,12 +52,14 @@ class NodesKeeper:
         reader: FrontierReader,
         clock: Clock,
         look: Look,
+        buried: Callable[[], Awaitable[Buried]],
         *,
         has_table: bool,
     ) -> None:
         self._orders = NodeOrders(frontier, reader, clock)
         self._clock = clock
         self._look = look
+        self._buried = buried
         self._has_table = has_table
 
     async def answer(self, question: Question) -> AsyncIterator[bytes]:
@@ -77,6 +80,8 @@ class NodesKeeper:
         match question:
             case {"nodes": "list"}:
                 return rows_of(await self._everyone(await self._orders.nodes()))
+            case {"nodes": "buried"}:
+                return [dict((await self._buried())._asdict())]
             case {"nodes": "show", "node": str(name)}:
                 node = await self._orders.node(name)
                 return [facts_of(node, await self._everyone([node]))]
@@ -134,7 +139,7 @@ async def _collected(where: Where, lines: AsyncIterator[bytes]) -> list[Facts]:
 
 
 def _no_store(question: Question) -> list[Facts]:
-    if question.get("nodes") == "list":
+    if question.get("nodes") in ("list", "buried"):
         return []
     raise ConfigError(f"node {question.get('node')}: there is none; nobody has used this store yet")
 
@@ -177,7 +182,8 @@ async def _redis_keeper(stack: AsyncExitStack, url: str) -> NodesKeeper | None:
     clock = StoreClock()
     clock.set(int(seconds) * 1000 + int(micros) // 1000)
     look = RedisLook(nodes, frontier.keys, clock)
-    return NodesKeeper(frontier, frontier, clock, look, has_table=True)
+    buried = frontier.vultures(lambda _: False).total
+    return NodesKeeper(frontier, frontier, clock, look, buried, has_table=True)
 
 
 class RedisLook:
@@ -265,6 +271,8 @@ def _from_disk(where: Where, folders: list[Path], question: Question) -> list[Fa
     if question.get("nodes") == "list":
         states = [_state(kept) for _, kept in nodes.values()]
         return rows_of(Everyone(now_ms=0, nodes=states))
+    if question.get("nodes") == "buried":
+        return []
     name = str(question.get("node"))
     if name not in nodes:
         raise ConfigError(f"node {name}: there is none of that name; known: {', '.join(nodes)}")

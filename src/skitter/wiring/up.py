@@ -155,13 +155,15 @@ async def open_up(options: UpOptions) -> AsyncIterator[Master]:
         await shell.open()
         stack.push_async_callback(shell.close)
         node = await manage(stack, _own_workers(options, path), frontier, frontier, store.clock)
-        nodes = NodesKeeper(frontier, frontier, store.clock, children(server), has_table=False)
+        care = caretaker(frontier)
+        look = children(server)
+        nodes = NodesKeeper(frontier, frontier, store.clock, look, care.buried, has_table=False)
         answer = nodes.before(await answering(store, jobs.answer))
         inspector = InspectServer(options.data, answer)
         await inspector.open()
         stack.push_async_callback(inspector.close)
         token_file = None if options.token else options.data / TOKEN_FILE
-        yield Master(store, limits, node, shell, caretaker(frontier), token_file)
+        yield Master(store, limits, node, shell, care, token_file)
 
 
 def _own_workers(options: UpOptions, socket: Path) -> NodeOptions:

@@ -15,6 +15,7 @@ from skitter.demo.server import DemoServer
 from skitter.errors import StoreUnavailable
 from skitter.frontier.base import Frontier, FrontierReader
 from skitter.frontier.embedded.frontier import EmbeddedFrontier
+from skitter.frontier.vultures import Buried
 from skitter.job.spec import check_job
 from skitter.wiring.crawl import open_crawl
 from skitter.wiring.up import UpOptions, open_up
@@ -66,6 +67,7 @@ async def test_a_master_clears_away_what_nobody_needs(tmp_path: Path) -> None:
         running = asyncio.create_task(master.run())
         async with asyncio.timeout(20):
             await gone(frontier)
+        assert (await master._keeper.buried()).robots == 1
         master.stop()
         await running
 
@@ -82,6 +84,9 @@ async def test_a_store_that_fails_for_a_while_does_not_end_it() -> None:
                 raise StoreUnavailable("the disk is full")
             done.set()
             return None
+
+        async def total(self) -> Buried:
+            return Buried()
 
     running = asyncio.create_task(Caretaker(Walk()).run())
     async with asyncio.timeout(20):
