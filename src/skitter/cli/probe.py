@@ -16,7 +16,7 @@ from skitter.cli.examples import examples
 from skitter.cli.report import BAD_INPUT, OK
 from skitter.errors import SkitterError
 
-Kind = Literal["url", "robots", "links", "encoding", "sitemap"]
+Kind = Literal["url", "robots", "links", "article", "encoding", "sitemap"]
 Question = dict[str, object]
 Answerer = Callable[[Question], dict[str, object]]
 
@@ -27,6 +27,7 @@ EXAMPLES = examples(
     """echo '{"robots_txt": "User-agent: *\\nDisallow: /x", "agent": "me", "url": "/x"}' """
     "| skitter probe robots",
     """echo '{"path": "page.html", "url": "https://example.com/"}' | skitter probe links""",
+    """echo '{"path": "page.html", "url": "https://example.com/"}' | skitter probe article""",
     """echo '{"path": "page.html", "content_type": "text/html"}' | skitter probe encoding""",
     """echo '{"path": "sitemap.xml.gz", "url": "https://example.com/sitemap.xml.gz"}' """
     "| skitter probe sitemap",
@@ -41,6 +42,9 @@ def probe(kind: Annotated[Kind, typer.Argument(metavar="KIND", help="What to ask
     robots: {"robots_txt", "agent", "url"} -> allowed, crawl_delay, sitemaps
 
     links: {"html" or "path", "url"} -> links with text and rel, base, canonical, robots
+
+    article: {"html" or "path", "url"} -> title, text, author, published, description, image,
+    language, class ("data" for contents, "nav" for a page of links)
 
     encoding: {"b64" or "path", "content_type"} -> WHATWG name of the encoding
 

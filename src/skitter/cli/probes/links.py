@@ -13,12 +13,13 @@ def answer(question: dict[str, object]) -> dict[str, object]:
     if not isinstance(url, str):
         raise ConfigError(f"url: {url!r}; wanted a string")
     try:
-        return asdict(extract_links(_html(question), url))
+        return asdict(extract_links(read_html(question), url))
     except UrlError as exc:
         raise ConfigError(f"url: {exc}; wanted an http or https URL") from exc
 
 
-def _html(question: dict[str, object]) -> str | bytes:
+def read_html(question: dict[str, object]) -> str | bytes:
+    """Return the page a question gives as ``html`` or names by ``path``."""
     html = question.get("html")
     if html is None:
         if question.get("path") is None:
