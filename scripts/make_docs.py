@@ -191,7 +191,10 @@ def job_page() -> str:
         else:
             if "$ref" in part.get("items", {}):
                 tables[f"[[{key}]]"] = _resolved(schema, part["items"])
+            if "$ref" in _held(part):
+                tables[f"[{key}.NAME]"] = _resolved(schema, _held(part))
             rows.append(_key(schema, key, field))
+    tables["a field"] = schema["$defs"]["FieldRule"]
     lines += _table(("key", "value", "default", "meaning"), rows)
     for name, part in tables.items():
         rows = [_key(schema, key, field) for key, field in part["properties"].items()]
@@ -226,17 +229,28 @@ def _resolved(schema: Schema, field: Schema) -> Schema:
     return {**schema["$defs"][name], **field}
 
 
+def _held(part: Schema) -> Schema:
+    """Return what a table with names of one's own holds."""
+    held = part.get("additionalProperties", part.get("patternProperties", {}))
+    if not isinstance(held, dict):
+        return {}
+    return held if "$ref" in held else next(iter(held.values()), {}) if held else {}
+
+
 def _key(schema: Schema, key: str, field: Schema) -> Row:
     part = _resolved(schema, field)
     default = _SPECIAL[key] if key in _SPECIAL else _default(field.get("default", {}))
-    return f"`{key}`", _value(key, part), default, _plain(field["description"])
+    return f"`{key}`", _value(schema, key, part), default, _plain(field["description"])
 
 
-def _value(key: str, part: Schema) -> str:
+def _value(schema: Schema, key: str, part: Schema) -> str:
     """Say in words what a field takes, with its unit."""
-    for choice in part.get("anyOf", ()):
-        if choice["type"] != "null":
-            return _value(key, choice)
+    if "anyOf" in part:
+        choices = [_resolved(schema, choice) for choice in part["anyOf"]]
+        words = [_value(schema, key, one) for one in choices if one.get("type") != "null"]
+        return " or ".join(dict.fromkeys(words))
+    if key == "fields":
+        return "table of fields"
     if "enum" in part:
         return _listed(part["enum"])
     if part["type"] == "array":
@@ -311,6 +325,19 @@ pages = 10000
 
 [polite]
 delay = 0.5
+
+[[links]]
+allow = ['/notices/\\d+$']
+class = "data"
+
+[[links]]
+allow = ['/notices/$']
+class = "nav"
+
+[detail.fields]
+title = {css = "h1::text", required = true}
+date = {css = "time::attr(datetime)", date = true}
+files = {xpath = "//a[@class='file']/@href", absolute = true, all = true}
 
 [http]
 headers = {Cookie = "env:HARBOUR_COOKIE"}

@@ -38,3 +38,4 @@ class Outcome(StrEnum):
     HTTP_ERROR = "http_error"
     FAILED = "failed"
     SKIPPED = "skipped"
+    REJECTED = "rejected"

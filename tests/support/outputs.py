@@ -35,7 +35,7 @@ def page(n: int, **fields: Any) -> PageRecord:
         "text": "x" * (n % 50) or None,
         "bytes": n * 1_000_003,
         "changed": (None, True, False)[n % 3],
-        "fields": {"code": f"{n}"} if n % 2 else {},
+        "fields": {"code": f"{n}", "sizes": [n, {"of": n / 2}]} if n % 2 else {},
         "visit": 1,
         "truncated": n % 5 == 0,
         "labels": {"desk": "north"},
@@ -74,7 +74,7 @@ def _from_cell(kind: ColumnKind, cell: str) -> Any:
             return int(cell)
         case ColumnKind.BOOLEAN:
             return {"true": True, "false": False}[cell]
-        case ColumnKind.LIST | ColumnKind.MAP:
+        case ColumnKind.LIST | ColumnKind.MAP | ColumnKind.TABLE:
             return json.loads(cell)
         case _:
             return cell
@@ -84,7 +84,7 @@ def read_parquet(path: Path) -> list[PageRecord]:
     """Return the records of a Parquet file."""
     rows = pq.read_table(path).to_pylist()
     for row in rows:
-        row["fields"], row["labels"] = dict(row["fields"]), dict(row["labels"])
+        row["fields"], row["labels"] = json.loads(row["fields"]), dict(row["labels"])
         at = row["fetched_at"].isoformat(timespec="milliseconds")
         row["fetched_at"] = at.replace("+00:00", "Z")
     return [PageRecord(**row) for row in rows]
@@ -109,7 +109,7 @@ def _from_sqlite(kind: ColumnKind, value: Any) -> Any:
             return None
         case ColumnKind.BOOLEAN:
             return {0: False, 1: True}[value]
-        case ColumnKind.LIST | ColumnKind.MAP:
+        case ColumnKind.LIST | ColumnKind.MAP | ColumnKind.TABLE:
             return json.loads(value)
         case _:
             return value

@@ -59,6 +59,20 @@ def named_place(data: Path | None, store: str | None, job: str | None = None) ->
     return Where(data=data_directory(settings.data, Path.cwd()), job=job)
 
 
+def place_of_job(job: str | None, data: Path | None, store: str | None) -> Where:
+    """Return the crawl meant by the id of its job, if nothing else names one."""
+    if data is None and store is None and job is not None:
+        directory = STATE_DIR / job
+        if directory.is_dir():
+            return Where(data=directory, job=job)
+        if "SKITTER_STORE" not in os.environ:
+            raise ConfigError(
+                f"job {job}: no state in {directory}; name its directory with --data DIR,"
+                " or its store with --store URL"
+            )
+    return named_place(data, store, job)
+
+
 def data_directory(named: Path | None, cwd: Path) -> Path:
     """Return the state directory meant: the one named, else the only one there is."""
     if named is not None:

@@ -1,7 +1,6 @@
 """Records and seeds of a crawl, written to a file or to standard output."""
 
 import json
-import os
 import sys
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -9,9 +8,8 @@ from pathlib import Path
 
 import uvloop
 
-from skitter.cli.explain import named_place
+from skitter.cli.explain import place_of_job
 from skitter.cli.wording import plural
-from skitter.config import STATE_DIR
 from skitter.errors import ConfigError, SinkError
 from skitter.pipeline.sinks import check_ending, write_all
 from skitter.wiring.look import Where, archived_records, complete_answer, crawl_outputs
@@ -93,16 +91,7 @@ def _source(export: Export) -> AsyncIterator[bytes]:
 
 
 def _place(export: Export) -> Where:
-    if export.data is None and export.store is None and export.job is not None:
-        directory = STATE_DIR / export.job
-        if directory.is_dir():
-            return Where(data=directory, job=export.job)
-        if "SKITTER_STORE" not in os.environ:
-            raise ConfigError(
-                f"job {export.job}: no state in {directory}; name its directory with --data DIR,"
-                " or its store with --store URL"
-            )
-    return named_place(export.data, export.store, export.job)
+    return place_of_job(export.job, export.data, export.store)
 
 
 async def _counted(lines: AsyncIterator[bytes], *, show: bool) -> AsyncIterator[bytes]:

@@ -55,6 +55,47 @@ def show(
     show_jobs({"show_job": job}, data, as_json=json)
 
 
+SCHEMA_EXAMPLES = examples("skitter job schema > job.schema.json")
+
+
+@app.command("schema", epilog=SCHEMA_EXAMPLES)
+def schema() -> None:
+    """Print the JSON Schema of job files, for editors and other programs."""
+    from skitter.cli.rejects import print_schema  # noqa: PLC0415  heavy, not for --help
+
+    print_schema()
+
+
+REJECTS_EXAMPLES = examples(
+    "skitter job rejects notices",
+    "skitter job rejects --data state --json",
+)
+
+
+@app.command("rejects", epilog=REJECTS_EXAMPLES)
+def rejects(
+    job: Annotated[
+        str | None, typer.Argument(metavar="ID", help="The job; left out = the only one here.")
+    ] = None,
+    data: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="State directory of the crawl; may be running."),
+    ] = None,
+    store: Annotated[
+        str | None,
+        typer.Option(metavar="URL", help="Redis or Valkey that holds the crawl, if no DIR does."),
+    ] = None,
+    json: AsJson = False,
+) -> None:
+    """List the records that were set aside: page, rule, field and reason.
+
+    Also while the crawl runs. A page that is visited again and then has the field leaves the list.
+    """
+    from skitter.cli.rejects import print_rejects  # noqa: PLC0415  heavy, not for --help
+
+    print_rejects(job, data, store, as_json=json)
+
+
 EXPORT_EXAMPLES = examples(
     "skitter job export example.com-1a2b3c4d --out pages.parquet",
     "skitter job export --data state --out pages.sqlite",

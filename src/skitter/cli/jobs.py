@@ -28,7 +28,11 @@ _COLUMNS = (
 def add_job(file: Path, data: Path | None, *, as_json: bool) -> None:
     """Send a job file to the master, checked here first so that its faults are named."""
     job = load_job(file)
-    show_jobs({"add_job": job.model_dump(mode="json"), "source": str(file)}, data, as_json=as_json)
+    show_jobs(
+        {"add_job": job.model_dump(mode="json", by_alias=True), "source": str(file)},
+        data,
+        as_json=as_json,
+    )
 
 
 def show_jobs(question: Mapping[str, object], data: Path | None, *, as_json: bool) -> None:

@@ -53,6 +53,7 @@ def _counts(summary: Summary) -> list[str]:
         ("refused", summary.refused, "by robots, address guard, scope or media type"),
         ("failed", summary.failed, "network faults, HTTP errors and broken pages"),
         ("dropped", summary.dropped, "links beyond the bound of the queue"),
+        ("set aside", summary.rejected, f"see {wording.program()} job rejects"),
         ("still queued", summary.queued, _waiting(summary)),
     ]
     shown = [row for row in rows if row[1] or row[0] == "ok"]

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from skitter.crawl.aliases.book import AliasBook
 from skitter.crawl.judge import Judge
+from skitter.crawl.link_rules import Areas, Ruling
 from skitter.crawl.linked import Linked
 from skitter.crawl.ordering import DOUBTFUL_RANK, DOUBTFUL_SCORE, LINK_RANK, depth_first_rank
 from skitter.crawl.relevance import MOVE_UP, Relevance, best_texts, without_fragment
@@ -19,7 +20,7 @@ from skitter.frontier.model import Link
 from skitter.job.spec import Job, Order
 from skitter.parse.page import ParsedPage
 from skitter.politeness.decision import Code
-from skitter.types import Fingerprint, HostKey, JobNumber
+from skitter.types import Fingerprint, HostKey, JobNumber, PageClass
 from skitter.url.host import host_key
 from skitter.url.normalise import Normaliser, NormalUrl
 from skitter.url.parse import Base
@@ -57,6 +58,10 @@ class LinkFinder:
         self._normaliser = normaliser
         self._guard = guard
         self._relevance = relevance
+        self._rules = judge.links
+        # A link that fits no rule may fit one elsewhere on another page.
+        anywhere = self._rules is None or not self._rules.restricted
+        self._passing = _PASSING if anywhere else (*_PASSING, Code.RULE)
         self._depth_first = job.order is Order.DFS
         self._by_origin: dict[str, _Memory] = {}
         self._absolute: dict[str, _Memory] = {}
@@ -100,6 +105,8 @@ class LinkFinder:
             self.linked.count(keys)
             return []
         origin = _Origin(base, url, depth + 1)
+        if self._rules is not None:
+            origin.areas = self._rules.areas(page.document)
         links = self._weighed(origin, page, rank, fresh)
         for href in hrefs:
             if href in fresh:
@@ -108,7 +115,7 @@ class LinkFinder:
                 keys.add(found.key)
                 if found.link is not None:
                     links.append(found.link)
-                if found.refusal not in _PASSING:
+                if found.refusal not in self._passing:
                     self._remember(href, found.key, known, absolute)
         self.linked.count(keys)
         return links
@@ -150,11 +157,15 @@ class LinkFinder:
         if refusal is None and self._guard is not None:
             why = self._guard.link(normal.url, found_on=origin.url, depth=origin.depth)
             refusal = Code.TRAP if why is not None else None
+        ruling = None
+        if refusal is None and self._rules is not None:
+            ruling = self._rules.decide(normal.url, normal.host, href, origin.areas)
+            refusal = None if ruling.follow else Code.RULE
         if refusal is not None:
             self.cut[refusal] += 1
             return _Found(self.linked.key(normal.url, None), None, refusal)
         rank = self._rank(origin, href, normal)
-        link = self.make_link(normal, origin.depth, origin.url, rank)
+        link = self.make_link(normal, origin.depth, origin.url, rank, ruling)
         return _Found(self.linked.key(normal.url, normal.fp), link, None)
 
     def under_kept_name(self, normal: NormalUrl, depth: int, found_on: str) -> NormalUrl:
@@ -208,18 +219,29 @@ class LinkFinder:
         return self._relevance.rank(self._relevance.link("", url, 0.0))
 
     def make_link(
-        self, normal: NormalUrl, depth: int, referrer: str = "", rank: int | None = None
+        self,
+        normal: NormalUrl,
+        depth: int,
+        referrer: str = "",
+        rank: int | None = None,
+        ruling: Ruling | None = None,
     ) -> Link:
-        """Return a link of this job, with the job's priority and order."""
+        """Return a link of this job: class and priority by its rules, else by the job."""
         if rank is None:
             rank = depth_first_rank(depth) if self._depth_first else LINK_RANK
+        page_class, priority = PageClass.DATA, self._job.priority
+        if self._rules is not None:
+            ruling = ruling or self._rules.decide(normal.url, normal.host)
+            page_class = page_class if ruling.page_class is None else ruling.page_class
+            priority = priority if ruling.priority is None else ruling.priority
         return Link(
             normal.url,
             normal.fp,
             normal.host,
             self._number,
             self._slot(normal),
-            priority=self._job.priority,
+            page_class,
+            priority,
             depth=depth,
             rank=rank,
             referrer=referrer,
@@ -250,13 +272,15 @@ class _Found(NamedTuple):
 class _Origin:
     """The page that links are found on."""
 
-    __slots__ = ("base", "depth", "promise", "texts", "url")
+    __slots__ = ("areas", "base", "depth", "promise", "texts", "url")
 
     def __init__(self, base: Base, url: str, depth: int) -> None:
         self.base = base
         self.url = url
         self.depth = depth
         """Depth of its links."""
+        self.areas: Areas | None = None
+        """Where on it link rules look, if that matters."""
         self.texts: dict[str, str] = {}
         self.promise = 0.0
         """What the page hands down to its links in a best-first crawl."""

@@ -8,6 +8,7 @@ from skitter.clock import Clock
 from skitter.crawl.aliases.watch import AliasWatch
 from skitter.crawl.blackbox import BlackBox
 from skitter.crawl.discover import LinkFinder
+from skitter.crawl.extraction import Extraction
 from skitter.crawl.hops import Reservations
 from skitter.crawl.judge import Judge
 from skitter.crawl.manners import Manners
@@ -46,6 +47,8 @@ class Equipment:
     """The registered domains of entries and seeds: where a job's own headers may go."""
     sitemaps: SitemapFinder
     guard: TrapGuard | None = None
+    extraction: Extraction | None = None
+    """What the job's rules take of pages; None where it has none."""
     aliases: AliasWatch | None = None
     """Recognises hosts that are one site; None where the job does not want that."""
     relevance: Relevance | None = None

@@ -13,7 +13,7 @@ from skitter.frontier.base import FrontierReader
 from skitter.frontier.model import Sighting, UrlState
 from skitter.job.spec import Job, Sitemaps
 from skitter.types import JobNumber
-from skitter.url.normalise import Normaliser
+from skitter.url.normalise import Normaliser, NormalUrl
 
 _STATE_WORDS = {
     UrlState.QUEUED: "waits in its host's queue",
@@ -59,6 +59,9 @@ class Explainer:
         }
         record = msgspec.json.decode(sighting.note) if sighting.note else None
         found["why"] = await self._why(normal.url, sighting, record)
+        ruling = self.judge.ruling(normal.url, normal.host)
+        if ruling is not None:
+            found["link_rule"] = ruling.sentence
         found |= _waiting(sighting)
         if record is not None:
             found["record"] = record
@@ -83,21 +86,28 @@ class Explainer:
 
     async def _why_unknown(self, url: str) -> str:
         normal = self.normaliser.absolute(url)
-        decision = self.judge.explain(normal.url, normal.host)
-        if not decision.allowed:
-            return f"never queued: {decision.sentence}"
-        alias = self.aliases.explain(normal.url, normal.host) if self.aliases else None
-        if alias is not None:
-            return f"never queued: {alias}"
-        trap = self.guard.explain(normal.url) if self.guard is not None else None
-        if trap is not None:
-            return f"never queued: {trap}"
+        never = self._why_never(normal)
+        if never is not None:
+            return f"never queued: {never}"
         robots = await self.manners.robots_known(normal.url)
         if robots is not None and not robots.decide(normal.url).allowed:
             return f"not met yet; {robots.judge(normal.url).sentence}"
         if self.job.sitemaps is Sitemaps.ONLY:
             return "no sitemap that was read lists it, and links of pages are not followed"
         return "no fetched page links to it, or only with rel=nofollow or too deep"
+
+    def _why_never(self, normal: NormalUrl) -> str | None:
+        """Say what keeps a URL from being queued, wherever it is met."""
+        decision = self.judge.explain(normal.url, normal.host)
+        if not decision.allowed:
+            return decision.sentence
+        ruling = self.judge.ruling(normal.url, normal.host)
+        if ruling is not None and not ruling.follow:
+            return ruling.sentence
+        alias = self.aliases.explain(normal.url, normal.host) if self.aliases else None
+        if alias is not None:
+            return alias
+        return self.guard.explain(normal.url) if self.guard is not None else None
 
 
 def _waiting(sighting: Sighting) -> dict[str, object]:

@@ -3,6 +3,7 @@
 The same judge answers the hot path (a code or None) and the person who asks why.
 """
 
+from skitter.crawl.link_rules import LinkRules, Ruling
 from skitter.crawl.site_rules import SiteRules
 from skitter.fetch.types import SuffixFilter
 from skitter.job.pattern import LinkFilter
@@ -23,6 +24,8 @@ class Judge:
         self._follows = job.sitemaps is not Sitemaps.ONLY
         self._filter = LinkFilter(job.include, job.exclude)
         self._filters = bool(job.include or job.exclude)
+        self.links = LinkRules(job.links) if job.links else None
+        """The job's link rules: for links of pages and what sitemaps list, not for starts."""
         skipped = job.http.skip_suffixes
         self._suffixes = SuffixFilter() if skipped is None else SuffixFilter(skipped)
 
@@ -44,6 +47,16 @@ class Judge:
         if self._dynamic_depth is not None and depth > self._dynamic_depth and "?" in url:
             return Code.DEPTH
         return said
+
+    def ruling(self, url: str, host: HostKey) -> Ruling | None:
+        """Return what the link rules say of a URL, wherever it is linked; None without rules."""
+        return None if self.links is None else self.links.decide(url, host)
+
+    def listed_refusal(self, url: str, host: HostKey, depth: int) -> Code | None:
+        """Return why a URL that no page has linked is not queued; None when it is."""
+        code = self.refusal(url, host, depth)
+        ruling = self.ruling(url, host) if code is None else None
+        return Code.RULE if ruling is not None and not ruling.follow else code
 
     def explain(self, url: str, host: HostKey, depth: int = 0) -> Decision:
         """Return the same judgement in words."""

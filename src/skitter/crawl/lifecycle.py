@@ -195,6 +195,7 @@ class Crawl:
             only_sitemaps=self._job.sitemaps is Sitemaps.ONLY,
             aliases=aliases.book.kept_names() if aliases is not None else {},
             left_out=totals.aliases,
+            rejected=totals.rejected,
             traps=dict(guard.cut) if guard is not None else {},
             warc=self._places.warc,
         )

@@ -204,7 +204,7 @@ class SitemapFinder:
             except UrlError:
                 continue
             normal = self._finder.under_kept_name(normal, LISTED_DEPTH, referrer)
-            refusal = self._judge.refusal(normal.url, normal.host, LISTED_DEPTH)
+            refusal = self._judge.listed_refusal(normal.url, normal.host, LISTED_DEPTH)
             if refusal is not None:
                 self._finder.cut[refusal] += 1
                 continue

@@ -26,6 +26,8 @@ class Totals:
     duplicates: int = 0
     aliases: int = 0
     """Of the duplicates, those left out because their host is another name of their site."""
+    rejected: int = 0
+    """Pages whose records were set aside for want of a field; not among the pages."""
     body_bytes: int = 0
     sitemaps: int = 0
     sitemap_urls: int = 0
@@ -61,6 +63,8 @@ def tally_of(visit: Visit) -> Tally:
     """Return what one visit adds to the totals of its job; nothing for one that goes on."""
     if visit.page is not None:
         return _tally_page(visit.page, visit.reason)
+    if visit.record is not None and visit.record.outcome == Outcome.REJECTED:
+        return (("rejected", 1), ("body_bytes", visit.record.bytes or 0))
     if visit.record is not None and visit.lease.role is Role.SITEMAP:
         return _tally_sitemap(visit.record, guessed=not visit.lease.referrer)
     return ()
@@ -130,6 +134,8 @@ class Summary:
     sitemap_faults: int = 0
     only_sitemaps: bool = False
     """Whether the crawl was to follow nothing but sitemaps."""
+    rejected: int = 0
+    """Records that were set aside for want of a field."""
     aliases: dict[str, str] = field(default_factory=dict)
     """Hosts that are crawled under another name, and that name."""
     left_out: int = 0

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 from skitter.fetch.base import Raw
 from skitter.frontier.model import Hop, Lease, Link, Result
-from skitter.pipeline.record import UNLISTED, PageRecord
+from skitter.pipeline.record import PageRecord, is_listed
 from skitter.types import Fingerprint, HostKey, Role
 
 
@@ -48,9 +48,9 @@ class Visit:
     def page(self) -> PageRecord | None:
         """The record for the sinks; a sitemap's is in the page index alone."""
         record = self.record
-        if record is None or self.lease.role is not Role.PAGE or record.page_class in UNLISTED:
+        if record is None or self.lease.role is not Role.PAGE:
             return None
-        return record
+        return record if is_listed(record.page_class, record.outcome) else None
 
     @property
     def weight(self) -> int:

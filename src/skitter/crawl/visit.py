@@ -7,7 +7,7 @@ committer.
 import asyncio
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from weakref import WeakValueDictionary
 
 from skitter.crawl.aliases.ending import under_kept_name
@@ -61,12 +61,14 @@ class Visitor:
         self._unheld: list[Link] = []
         scored = equipment.relevance is not None
         nofollow = not equipment.job.polite.robots
+        rules = equipment.judge.links
         self._plain = FollowOptions(
-            nofollow=nofollow, texts=scored, sample=SAMPLE_CHARS if scored else 0
+            nofollow=nofollow,
+            texts=scored,
+            sample=SAMPLE_CHARS if scored else 0,
+            keep=equipment.extraction is not None or (rules is not None and rules.restricted),
         )
-        self._hashed = FollowOptions(
-            nofollow=nofollow, texts=scored, sample=SAMPLE_CHARS if scored else 0, sketch=True
-        )
+        self._hashed = replace(self._plain, sketch=True)
 
     async def visit(self, lease: Lease) -> Visit:
         """Bring one URL as far as it goes now."""
@@ -186,6 +188,8 @@ class Visitor:
         visit = self._endings.end(trip, outcome, None, response=response)
         assert visit.record is not None
         visit.digest = describe(visit.record, page, response, noindex=directives.noindex)
+        if equipment.extraction is not None and not directives.noindex:
+            equipment.extraction.read(visit.record, page, trip.lease)
         if equipment.aliases is not None:
             visit.alike = equipment.aliases.saw(
                 visit.record, response.body, visit.digest, trip.host

@@ -22,6 +22,7 @@ _ENV_REFERENCE = re.compile(r"env:[A-Za-z_][A-Za-z0-9_]*")
 _OWN_HEADERS = frozenset({"host", "content-length", "transfer-encoding", "connection", "upgrade"})
 
 _SUFFIX = re.compile(r"\.?[A-Za-z0-9_+-]{1,16}")
+_DOMAIN = re.compile(r"[\w-]+(\.[\w-]+)*")
 _PARAMETER = re.compile(r"[^\s&=*?#]+\*?")
 
 ENV_PREFIX = "env:"
@@ -98,6 +99,13 @@ def _parameter(value: str) -> str:
     return value
 
 
+def _domain(value: str) -> str:
+    name = value.strip().lower().strip(".")
+    if not _DOMAIN.fullmatch(name):
+        raise ValueError('wanted a domain such as "example.com"')
+    return name
+
+
 def _window(value: str) -> str:
     return str(RequestRate.parse(value))
 
@@ -139,4 +147,5 @@ Parameters = Annotated[tuple[Annotated[str, AfterValidator(_parameter)], ...], F
 Keywords = Annotated[
     tuple[Annotated[str, AfterValidator(fold_keyword)], ...], Field(strict=False, max_length=1000)
 ]
+Domains = Annotated[tuple[Annotated[str, AfterValidator(_domain)], ...], Field(strict=False)]
 MediaTypes = Annotated[tuple[MediaType, ...], Field(strict=False)]

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from typing import get_args
+from typing import get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
@@ -111,12 +111,41 @@ def _unknown_key(path: Path, vocabulary: Vocabulary) -> str:
     if key in vocabulary.later_keys.get(table, ()):
         return "not available yet"
     names = _names(vocabulary.model)
-    here = [name.rpartition(".")[2] for name in names if name.rpartition(".")[0] == table]
+    here = _keys_at(vocabulary.model, path[:-1])
     near = get_close_matches(key.replace("-", "_").lower(), here, n=1)
     elsewhere = [name for name in names if name.rpartition(".")[2] == key]
     if near or elsewhere:
         return f'unknown key; did you mean "{(near or elsewhere)[0]}"?'
     return f"unknown key; wanted one of {', '.join(here)}"
+
+
+def _keys_at(kind: object, path: Path) -> list[str]:
+    """Return the keys that may stand in the table at ``path``, as they are written."""
+    for part in path:
+        kind = _down(kind, part)
+    return [
+        info.alias or key for model in _models(kind) for key, info in model.model_fields.items()
+    ]
+
+
+def _down(kind: object, part: str | int) -> object:
+    """Return the type of what is under a key of a table, or at a place of a list."""
+    if isinstance(kind, type) and issubclass(kind, BaseModel):
+        fields = kind.model_fields.items()
+        return next((one.annotation for key, one in fields if part in (key, one.alias)), None)
+    inner = get_args(kind)
+    if get_origin(kind) is dict:
+        return inner[1]
+    if get_origin(kind) in (tuple, list):
+        return inner[0]
+    found = (_down(one, part) for one in inner)
+    return next((one for one in found if one is not None), None)
+
+
+def _models(kind: object) -> list[type[BaseModel]]:
+    if isinstance(kind, type) and issubclass(kind, BaseModel):
+        return [kind]
+    return [model for one in get_args(kind) for model in _models(one)]
 
 
 def _names(model: type[BaseModel], table: str = "") -> list[str]:

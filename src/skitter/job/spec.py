@@ -36,6 +36,7 @@ from skitter.job.parts import (
     Urls,
 )
 from skitter.job.problem import Vocabulary, refuse
+from skitter.job.rules import EXTRACTS, LinkRule, RuleName, RuleSet
 from skitter.url.partition import Partition
 from skitter.url.scope import ScopeKind
 
@@ -114,6 +115,15 @@ class Job(Part):
     labels: dict[str, str] = Field(
         default_factory=dict, description="Your own words, kept in every record."
     )
+    links: Annotated[tuple[LinkRule, ...], Field(strict=False)] = Field(
+        default=(),
+        description="Which links are followed, and as what; the first rule that fits counts, and"
+        " a link that fits none is left alone. None = all of them.",
+    )
+    detail: RuleSet = RuleSet()
+    rules: dict[RuleName, RuleSet] = Field(
+        default_factory=dict, description="More rule sets, for `extract` of a link rule."
+    )
     limits: Limits = Limits()
     polite: Polite = Polite()
     http: Http = Http()
@@ -134,6 +144,17 @@ class Job(Part):
             raise ValueError(f"keywords: only order best uses them, not {self.order.value}")
         return self
 
+    @model_validator(mode="after")
+    def _rules_are_there(self) -> "Job":
+        known = (*EXTRACTS, *self.rules)
+        for number, rule in enumerate(self.links):
+            if rule.extract is not None and rule.extract not in known:
+                raise ValueError(
+                    f"links[{number}].extract: {json.dumps(rule.extract)}: wanted one of"
+                    f" {', '.join(known)}"
+                )
+        return self
+
     def identity(self) -> dict[str, object]:
         """Return what must be equal for a stored crawl to be continued as this job."""
         return {
@@ -147,13 +168,14 @@ class Job(Part):
             "partition": self.partition.value,
             "include": list(self.include),
             "exclude": list(self.exclude),
+            "links": [rule.model_dump(mode="json", by_alias=True) for rule in self.links],
             "urls": self.urls.model_dump(mode="json"),
             "entries": entries_digest(self.entries, size=16),
         }
 
     def to_json(self) -> str:
         """Return the job for storing; header values that look secret are left out."""
-        data = self.model_dump(mode="json")
+        data = self.model_dump(mode="json", by_alias=True, exclude_none=True)
         data["http"]["headers"] = {
             name: value
             for name, value in self.http.headers.items()
@@ -176,9 +198,7 @@ class Job(Part):
 JOB_VOCABULARY: Final = Vocabulary(
     model=Job,
     later_keys={
-        "": frozenset(
-            {"refresh", "links", "list", "detail", "article", "jump", "render", "related"}
-        ),
+        "": frozenset({"refresh", "list", "article", "jump", "render", "related"}),
         "http": frozenset({"agents", "cookies", "proxy", "proxies", "render"}),
     },
     later_values={

@@ -66,6 +66,8 @@ def read_document(
         page.sample = text_sample(document, follow.sample)
     if follow.sketch:
         page.sketch = page_sketch(document, url)
+    if follow.keep:
+        page.document = document
     return page
 
 

@@ -45,6 +45,8 @@ class FollowOptions:
     """How many characters of the page's own text are kept."""
     sketch: bool = False
     """Whether the page's text is condensed, for comparing it with others."""
+    keep: bool = False
+    """Whether the parsed document is kept, for rules to be read on it."""
 
 
 DEFAULT = FollowOptions()

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from turbohtml import Document
+
 from skitter.parse.simhash import Sketch
 from skitter.url.parse import Base
 
@@ -35,5 +37,7 @@ class ParsedPage:
     """Beginning of the page's own text, without links and navigation, where it was asked for."""
     sketch: Sketch | None = None
     """Condensed text, alike for pages that read alike; None where it was not asked for."""
+    document: Document | None = None
+    """The parsed document itself, where that was asked for."""
     cut: bool = False
     """Whether the document was so long that only its beginning was parsed."""

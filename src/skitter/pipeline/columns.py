@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from operator import attrgetter
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from skitter.pipeline.record import PageRecord
 
-Value: TypeAlias = "str | int | list[str] | dict[str, str] | None"
+Value: TypeAlias = "str | int | list[str] | dict[str, Any] | None"
 """What a field of a record holds; truth values count as whole numbers."""
 
 
@@ -24,6 +24,8 @@ class ColumnKind(StrEnum):
     BOOLEAN = "true or false"
     LIST = "list of texts"
     MAP = "map of texts"
+    TABLE = "table"
+    """Names to texts, numbers, lists and tables."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +44,7 @@ class Column:
 
 _TEXT, _TIME, _INTEGER = ColumnKind.TEXT, ColumnKind.TIME, ColumnKind.INTEGER
 _BOOLEAN, _LIST, _MAP = ColumnKind.BOOLEAN, ColumnKind.LIST, ColumnKind.MAP
+_TABLE = ColumnKind.TABLE
 
 COLUMNS = (
     Column("job", _TEXT, "Id of the job that asked for the page.", always=True, repeats=True),
@@ -53,7 +56,7 @@ COLUMNS = (
         "outcome",
         _TEXT,
         "What came of the visit: `ok`, `noindex`, `duplicate`, `refused`, `http_error`, `failed`"
-        " or `skipped`.",
+        " or `skipped`; `rejected` is in no output, see `skitter job rejects`.",
         always=True,
         repeats=True,
     ),
@@ -82,7 +85,7 @@ COLUMNS = (
     Column("canonical", _TEXT, "URL the page names as its own."),
     Column("text", _TEXT, "Main text of the page."),
     Column("n_links", _INTEGER, "Links found on the page."),
-    Column("fields", _MAP, "What the rules of the job took from the page.", always=True),
+    Column("fields", _TABLE, "What the rules of the job took from the page.", always=True),
     Column("etag", _TEXT, "`ETag` header of the response."),
     Column("last_modified", _TEXT, "`Last-Modified` header of the response."),
     Column(
@@ -130,6 +133,7 @@ _STORED = {
     ColumnKind.BOOLEAN: ("`true` or `false`", "boolean", "`INTEGER`, 0 or 1"),
     ColumnKind.LIST: ("JSON", "list of strings", "`TEXT`, JSON"),
     ColumnKind.MAP: ("JSON", "map of strings to strings", "`TEXT`, JSON"),
+    ColumnKind.TABLE: ("JSON", "string, JSON", "`TEXT`, JSON"),
 }
 """How each kind is kept in CSV, Parquet and SQLite."""
 

@@ -56,5 +56,6 @@ _BY_KIND: dict[ColumnKind, Callable[[Any], str]] = {
     ColumnKind.BOOLEAN: _boolean,
     ColumnKind.LIST: _json,
     ColumnKind.MAP: _json,
+    ColumnKind.TABLE: _json,
 }
 _WRITERS = tuple(_BY_KIND[column.kind] for column in COLUMNS)

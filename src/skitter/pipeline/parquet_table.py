@@ -27,6 +27,7 @@ _TYPES = {
     ColumnKind.BOOLEAN: pa.bool_(),
     ColumnKind.LIST: pa.list_(_TEXT),
     ColumnKind.MAP: pa.map_(_TEXT, _TEXT),
+    ColumnKind.TABLE: _TEXT,
 }
 SCHEMA = pa.schema(
     [pa.field(column.name, _TYPES[column.kind], not column.always) for column in COLUMNS],
@@ -44,6 +45,7 @@ _CHUNK_BYTES = 4 << 20
 """What of a file of lines is held as records at once."""
 
 _decode = msgspec.json.Decoder(PageRecord).decode
+_encode = msgspec.json.Encoder().encode
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +81,7 @@ def _maps(values: Sequence[dict[str, str]]) -> list[list[tuple[str, str]]]:
 _ADAPT: dict[ColumnKind, Callable[[Any], Any]] = {
     ColumnKind.TIME: _times,
     ColumnKind.MAP: _maps,
+    ColumnKind.TABLE: lambda values: [_encode(value).decode() for value in values],
 }
 
 

@@ -1,8 +1,11 @@
 """The page record: what is kept of one visit, in every sink and in the page index."""
 
 from collections.abc import Mapping
+from typing import Any
 
 import msgspec
+
+from skitter.types import Outcome
 
 SITEMAP_CLASS = "sitemap"
 """The page class of lists of URLs."""
@@ -10,6 +13,11 @@ TRAP_CLASS = "trap"
 """The page class of URLs that were queued and then taken for part of a trap, unasked."""
 UNLISTED = frozenset({SITEMAP_CLASS, TRAP_CLASS})
 """Page classes that are in the page index alone: no output lists them."""
+
+
+def is_listed(page_class: str, outcome: str) -> bool:
+    """Tell whether a record is for the outputs; all are in the page index."""
+    return page_class not in UNLISTED and outcome != Outcome.REJECTED
 
 
 class PageRecord(msgspec.Struct, kw_only=True):
@@ -45,7 +53,8 @@ class PageRecord(msgspec.Struct, kw_only=True):
     canonical: str | None = None
     text: str | None = None
     n_links: int | None = None
-    fields: dict[str, str] = {}
+    fields: dict[str, Any] = {}
+    """What the rules of the job took of the page: texts, numbers, lists and tables of these."""
     etag: str | None = None
     last_modified: str | None = None
     changed: bool | None = None

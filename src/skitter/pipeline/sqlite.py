@@ -29,7 +29,8 @@ _NOT_OURS = {sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT}
 _UNWRITABLE = {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM}
 
 _NUMBERS = {ColumnKind.INTEGER, ColumnKind.BOOLEAN}
-_JSON = [n for n, c in enumerate(COLUMNS) if c.kind in {ColumnKind.LIST, ColumnKind.MAP}]
+_IN_JSON = {ColumnKind.LIST, ColumnKind.MAP, ColumnKind.TABLE}
+_JSON = [n for n, c in enumerate(COLUMNS) if c.kind in _IN_JSON]
 _KEY = '"url", "job", "visit"'
 """The URL first, so that the index also answers who asks for a page without naming a job."""
 

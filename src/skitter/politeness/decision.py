@@ -15,6 +15,8 @@ class Code(StrEnum):
     SCOPE = "scope"
     INCLUDE = "include"
     EXCLUDE = "exclude"
+    RULE = "rule"
+    """No link rule of the job fits, or one that says not to follow."""
     DEPTH = "depth"
     SCHEME = "scheme"
     LENGTH = "length"

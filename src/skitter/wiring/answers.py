@@ -9,13 +9,14 @@ import msgspec
 
 from skitter.crawl.aliases.undo import AliasDesk, list_aliases
 from skitter.crawl.explain import Explainer
+from skitter.crawl.extraction import read_rejects
 from skitter.crawl.linked import LinkedTable, host_ranking, linked_mark, merged, read_table
 from skitter.crawl.recording import job_mark
 from skitter.errors import ConfigError
 from skitter.frontier.base import FrontierReader
 from skitter.pipeline.base import SINK_MARKS
-from skitter.pipeline.record import UNLISTED
-from skitter.types import JobNumber
+from skitter.pipeline.record import decode_line, is_listed
+from skitter.types import JobNumber, Outcome
 
 Question = Mapping[str, object]
 
@@ -66,17 +67,22 @@ class Answers:
                 yield _line(await self._page(url))
             case {"outputs": _}:
                 yield _line({"outputs": await output_paths(self._reader, self._number)})
-            case {"records": _}:
-                async for line in self._records():
-                    yield line
-            case {"aliases": _} | {"undo_alias": _}:
-                async for line in self._of_aliases(question):
-                    yield line
-            case {"linked": int(most)}:
-                async for line in self._linked(most):
-                    yield line
             case _:
-                yield _line({"error": "not a question this version knows"})
+                async for line in self._list(question):
+                    yield line
+
+    def _list(self, question: Question) -> AsyncIterator[bytes]:
+        match question:
+            case {"records": _}:
+                return self._records()
+            case {"rejects": _}:
+                return self._rejects()
+            case {"aliases": _} | {"undo_alias": _}:
+                return self._of_aliases(question)
+            case {"linked": int(most)}:
+                return self._linked(most)
+            case _:
+                return _unknown()
 
     async def _of_aliases(self, question: Question) -> AsyncIterator[bytes]:
         job = self._explainer.job.id
@@ -111,9 +117,26 @@ class Answers:
         while True:
             notes, after = await self._reader.notes(self._number, after)
             for note in notes:
-                if _kind(note).page_class not in UNLISTED:
+                kind = _kind(note)
+                if is_listed(kind.page_class, kind.outcome):
                     count += 1
                     yield note
+            if not after:
+                break
+        yield _line({"complete": count})
+
+    async def _rejects(self) -> AsyncIterator[bytes]:
+        """Yield the records that were set aside, a line for each field that was wanting."""
+        after, count = b"", 0
+        while True:
+            notes, after = await self._reader.notes(self._number, after)
+            for note in notes:
+                if _kind(note).outcome == Outcome.REJECTED:
+                    record = decode_line(note)
+                    for reject in read_rejects(record.error):
+                        count += 1
+                        facts = {"job": record.job, "url": record.url, **reject._asdict()}
+                        yield _line({**facts, "fetched_at": record.fetched_at})
             if not after:
                 break
         yield _line({"complete": count})
@@ -146,6 +169,10 @@ class Answers:
             if note and (record := _kind(note)).outcome in FETCHED:
                 found.append((page.links, record.url))
         return sorted(found, key=lambda pair: (-pair[0], pair[1]))[:most]
+
+
+async def _unknown() -> AsyncIterator[bytes]:
+    yield _line({"error": "not a question this version knows"})
 
 
 async def output_paths(reader: FrontierReader, job: JobNumber) -> list[str]:

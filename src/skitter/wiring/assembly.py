@@ -11,6 +11,7 @@ from skitter.crawl.desk import Desk
 from skitter.crawl.discover import LinkFinder
 from skitter.crawl.equipment import Equipment
 from skitter.crawl.explain import Explainer
+from skitter.crawl.extraction import Extraction
 from skitter.crawl.hops import Reservations
 from skitter.crawl.judge import Judge
 from skitter.crawl.keep import Keeper
@@ -90,6 +91,7 @@ class Assembly:
             home=home,
             sitemaps=sitemaps,
             guard=guard,
+            extraction=Extraction.of(job, judge.links, clock),
             aliases=aliases,
             relevance=relevance,
             keeps_raw=self.archive is not None,

@@ -149,7 +149,7 @@ def test_light_commands_do_not_load_the_crawler() -> None:
         (["crawl", "--seeds", "none.txt"], "none.txt: cannot be read: No such file or directory"),
         (["page", "nonsense"], "'nonsense': wanted an http or https URL"),
         (["page", "https://a.example", "--data", "none"], "none: no such state directory"),
-        (["probe", "nonsense"], "'nonsense' is not one of 'url', 'robots', 'links', 'encoding'"),
+        (["probe", "nonsense"], "'nonsense' is not one of 'url', 'robots', 'links', 'article'"),
         (["demo", "--dir", "."], ".: not made by the demo"),
         (["nonsense"], "No such command 'nonsense'"),
     ],

@@ -62,7 +62,7 @@ def test_toml_and_json_say_the_same(tmp_path: Path) -> None:
             "limits.zzz: unknown key; wanted one of pages, time, bytes, queue, overflow",
         ),
         ('refresh = "10m"', "refresh: not available yet"),
-        ("[[links]]\nallow = []", "links: not available yet"),
+        ("[list]\nfrom = 'tr'", "list: not available yet"),
         ('[polite]\nrate = "0/0s"', 'polite.rate: "0/0s": wanted 1 to 10000 requests'),
         ('[polite]\nrate_ip = "20"', 'polite.rate_ip: "20": wanted requests and a time'),
         ('[polite]\nip_exempt = ["cdn"]', 'polite.ip_exempt[0]: "cdn": wanted addresses such as'),

@@ -17,7 +17,7 @@ KINDS: dict[Any, set[ColumnKind]] = {
     int: {ColumnKind.INTEGER},
     bool: {ColumnKind.BOOLEAN},
     list[str]: {ColumnKind.LIST},
-    dict[str, str]: {ColumnKind.MAP},
+    dict[str, Any]: {ColumnKind.TABLE},
     Mapping[str, str]: {ColumnKind.MAP},
 }
 

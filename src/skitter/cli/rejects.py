@@ -1,0 +1,51 @@
+"""What was set aside of a job, and what its file may say."""
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import uvloop
+
+from skitter.cli import wording
+from skitter.cli.explain import place_of_job
+from skitter.job.spec import Job
+from skitter.wiring.look import Where, complete_answer
+
+_COLUMNS = ("rule", "field", "reason", "url")
+
+Facts = Mapping[str, object]
+
+
+def print_schema() -> None:
+    """Print the JSON Schema of a job."""
+    print(json.dumps(Job.model_json_schema(by_alias=True), indent=2, ensure_ascii=False))
+
+
+def print_rejects(job: str | None, data: Path | None, store: str | None, *, as_json: bool) -> None:
+    """Print the records of a job that were set aside."""
+    found = uvloop.run(_read(place_of_job(job, data, store)))
+    if as_json:
+        for one in found:
+            print(json.dumps(one, ensure_ascii=False))
+    elif found:
+        print("\n".join(table(found)))
+    else:
+        print("nothing was set aside")
+
+
+async def _read(where: Where) -> list[Facts]:
+    return [json.loads(line) async for line in complete_answer(where, {"rejects": True})]
+
+
+def table(found: Sequence[Facts]) -> list[str]:
+    """Return rejects as aligned lines, and how many there are of each kind."""
+    rows = [_COLUMNS, *(tuple(str(one[name]) for name in _COLUMNS) for one in found)]
+    wide = [max(len(row[column]) for row in rows) for column in range(len(_COLUMNS))]
+    lines = [
+        "  ".join(text.ljust(width) for text, width in zip(row, wide, strict=True)).rstrip()
+        for row in rows
+    ]
+    kinds = Counter((str(one["rule"]), str(one["field"])) for one in found)
+    ranked = [f"{rule}.{field} {wording.count(n)}" for (rule, field), n in kinds.most_common()]
+    return [*lines, "", "by field: " + ", ".join(ranked)]

@@ -1,0 +1,179 @@
+"""The link rules of a job: which links are followed, and as what. The first that fits counts.
+
+All patterns of all rules are matched in one pass. A rule that is restricted to parts of a page fits
+only links that were found there; where a URL comes from elsewhere (a sitemap, a question), that
+part of a rule is taken as met.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final, NamedTuple
+
+import re2
+from turbohtml import Document, Element, Node, XPath
+
+from skitter.job.rules import LinkRule
+from skitter.job.selectors import split_css
+from skitter.types import HostKey, PageClass
+from skitter.url.host import host_name
+
+_SET_MEMORY_BYTES = 64 * 1024 * 1024
+_HREFS = XPath("descendant-or-self::*/@href")
+
+Areas = Sequence[frozenset[str] | None]
+"""Of each rule the raw targets in the parts of a page it is restricted to; None for any."""
+
+
+class Ruling(NamedTuple):
+    """What the rules say of one link."""
+
+    number: int | None
+    """Of the rule that fits, from 0; None when none does."""
+    follow: bool
+    page_class: PageClass | None = None
+    """None for what the job's kind says."""
+    extract: str | None = None
+    """What is taken of the page; None for what its class says."""
+    priority: int | None = None
+
+    @property
+    def sentence(self) -> str:
+        """The ruling in words."""
+        if self.number is None:
+            return "no link rule fits"
+        words = f"links[{self.number}] fits"
+        if not self.follow:
+            return f"{words}, which says not to follow"
+        said = {
+            "class": self.page_class.name.lower() if self.page_class is not None else None,
+            "extract": self.extract,
+            "priority": self.priority,
+        }
+        more = [f"{name} {value}" for name, value in said.items() if value is not None]
+        return f"{words}: {', '.join(more)}" if more else words
+
+
+NO_RULE: Final = Ruling(None, follow=False)
+
+
+class LinkRules:
+    """The rules of one job, compiled."""
+
+    def __init__(self, rules: Sequence[LinkRule]) -> None:
+        self._rules = [_Rule(rule, number) for number, rule in enumerate(rules)]
+        self._patterns = _Patterns()
+        for rule in self._rules:
+            rule.allow = self._patterns.add(rule.said.allow)
+            rule.deny = self._patterns.add(rule.said.deny)
+        self._patterns.compile()
+        self.restricted = any(rule.finders for rule in self._rules)
+        """Whether it matters where on a page a link is."""
+
+    def decide(
+        self, url: str, host: HostKey, href: str | None = None, areas: Areas | None = None
+    ) -> Ruling:
+        """Return what the first rule that fits says of a link, written as ``href`` on its page."""
+        hits = self._patterns.hits(url)
+        name = host_name(host)
+        for rule in self._rules:
+            if rule.fits(hits, name) and _is_within(rule, href, areas):
+                return rule.ruling
+        return NO_RULE
+
+    def areas(self, document: Document | None) -> Areas | None:
+        """Return where on a page the rules look for links; None where that does not matter."""
+        if document is None or not self.restricted:
+            return None
+        return [rule.targets(document) for rule in self._rules]
+
+
+class _Rule:
+    """One rule."""
+
+    __slots__ = ("allow", "deny", "finders", "ruling", "said")
+
+    def __init__(self, said: LinkRule, number: int) -> None:
+        self.said = said
+        self.allow: frozenset[int] = frozenset()
+        self.deny: frozenset[int] = frozenset()
+        self.finders: list[Callable[[Document], Iterable[Node | str]]] = [
+            *(_by_xpath(XPath(text)) for text in said.restrict_xpaths),
+            *(_by_css(text) for text in said.restrict_css),
+        ]
+        page_class = None if said.class_ is None else PageClass[said.class_.name]
+        self.ruling = Ruling(number, said.follow, page_class, said.extract, said.priority)
+
+    def fits(self, hits: frozenset[int], name: str) -> bool:
+        said = self.said
+        if self.allow and self.allow.isdisjoint(hits):
+            return False
+        if not self.deny.isdisjoint(hits):
+            return False
+        if said.allow_domains and not _is_under(name, said.allow_domains):
+            return False
+        return not _is_under(name, said.deny_domains)
+
+    def targets(self, document: Document) -> frozenset[str] | None:
+        if not self.finders:
+            return None
+        found: set[str] = set()
+        for find in self.finders:
+            for node in find(document):
+                if isinstance(node, str):
+                    found.add(node)
+                elif isinstance(node, Element):
+                    found.update(_hrefs(node))
+        return frozenset(found)
+
+
+def _hrefs(node: Element) -> Iterable[str]:
+    found = _HREFS(node)
+    return [text for text in found if isinstance(text, str)] if isinstance(found, list) else ()
+
+
+def _is_within(rule: _Rule, href: str | None, areas: Areas | None) -> bool:
+    if href is None or areas is None:
+        return True
+    area = areas[rule.ruling.number or 0]
+    return area is None or href in area
+
+
+def _is_under(name: str, domains: Iterable[str]) -> bool:
+    return any(name == domain or name.endswith(f".{domain}") for domain in domains)
+
+
+def _by_xpath(expression: XPath) -> Callable[[Document], Iterable[Node | str]]:
+    def find(document: Document) -> Iterable[Node | str]:
+        result = expression(document)
+        return result if isinstance(result, list) else ()
+
+    return find
+
+
+def _by_css(selector: str) -> Callable[[Document], Iterable[Node | str]]:
+    plain = split_css(selector).selector
+    return lambda document: document.select(plain)
+
+
+class _Patterns:
+    """The patterns of all rules, matched together."""
+
+    def __init__(self) -> None:
+        options = re2.Options()
+        options.log_errors = False
+        options.max_mem = _SET_MEMORY_BYTES
+        self._set = re2.Set.SearchSet(options)
+        self._count = 0
+
+    def add(self, patterns: Iterable[str]) -> frozenset[int]:
+        numbers = []
+        for pattern in patterns:
+            self._set.Add(pattern)
+            numbers.append(self._count)
+            self._count += 1
+        return frozenset(numbers)
+
+    def compile(self) -> None:
+        self._set.Compile()
+
+    def hits(self, url: str) -> frozenset[int]:
+        return frozenset(self._set.Match(url) or ()) if self._count else frozenset()

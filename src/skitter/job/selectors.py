@@ -1,0 +1,62 @@
+"""XPath and CSS as people write them in rules: checked before anything is fetched.
+
+XPath is 1.0 without extension functions: those of EXSLT bring a regular expression engine that a
+pattern can hang, and a rule has RE2 for that. CSS takes Scrapy's ``::text`` and ``::attr(name)``.
+"""
+
+import re
+from typing import Final, NamedTuple
+
+from turbohtml import XPath, parse
+
+_STRINGS = re.compile(r"\"[^\"]*\"|'[^']*'")
+_EXTENSION = re.compile(r"([A-Za-z_][\w.-]*:[A-Za-z_][\w.-]*)\s*\(")
+_VARIABLE = re.compile(r"\$[\w.:-]+")
+_TAKEN = re.compile(r"::\s*(?:(text)|attr\(\s*([^\s()]+)\s*\))\s*$")
+_TRIAL: Final = parse("<html><body><p></p></body></html>", positions=False)
+
+
+class CssTake(NamedTuple):
+    """A CSS selector, and what is taken of the elements it finds."""
+
+    selector: str
+    text: bool = False
+    """Their own text, piece by piece; else all of it, unless an attribute is named."""
+    attribute: str = ""
+
+
+def check_xpath(expression: str) -> str:
+    """Return an XPath expression as it is; raises ``ValueError`` in words where it is none."""
+    bare = _STRINGS.sub("''", expression)
+    if found := _EXTENSION.search(bare):
+        raise ValueError(f"{found[1]}() is an extension function; wanted XPath 1.0, or a regex")
+    if found := _VARIABLE.search(bare):
+        raise ValueError(f"{found[0]} is a variable, and there are none")
+    if not expression.strip():
+        raise ValueError("wanted an XPath expression")
+    try:
+        XPath(expression)(_TRIAL)
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"not an XPath expression: {error}") from error
+    return expression
+
+
+def check_css(selector: str) -> str:
+    """Return a CSS selector as it is; raises ``ValueError`` in words where it is none."""
+    taken = split_css(selector)
+    try:
+        _TRIAL.select(taken.selector)
+    except ValueError as error:
+        raise ValueError(f"not a CSS selector: {error}") from error
+    return selector
+
+
+def split_css(selector: str) -> CssTake:
+    """Return a selector without its ``::text`` or ``::attr(name)``, and what that said."""
+    found = _TAKEN.search(selector)
+    if found is None:
+        return CssTake(selector)
+    rest = selector[: found.start()].rstrip() or "*"
+    if rest.endswith((">", "+", "~")):
+        rest += " *"
+    return CssTake(rest, text=found[1] is not None, attribute=found[2] or "")

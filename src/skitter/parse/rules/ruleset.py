@@ -1,0 +1,125 @@
+"""All rules of a job for one page: fields, the items of a list and where they lead."""
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from turbohtml import Document, Element, Node
+
+from skitter.job.rules import FieldRule, ListRules, Place
+from skitter.parse.article.extract import extract_article
+from skitter.parse.rules.field import Field, Finder, Sight, Value, compiled, finder, read_all
+from skitter.url.parse import Base
+
+BUDGET_S: Final = 0.5
+"""How long the rules may take on one page before the rest of them is left out."""
+MOST_ITEMS: Final = 5_000
+"""Items of one list page."""
+
+
+@dataclass(slots=True)
+class Picked:
+    """What the fields of a rule set were on one page."""
+
+    fields: dict[str, Value] = field(default_factory=dict)
+    missing: list[str] = field(default_factory=list)
+    """Required fields that are empty."""
+    problems: list[str] = field(default_factory=list)
+    """What was there and could not be used."""
+
+
+@dataclass(slots=True)
+class Item:
+    """One item of a list."""
+
+    picked: Picked
+    url: str | None = None
+    """Of its own page, absolute."""
+
+
+@dataclass(slots=True)
+class Listed:
+    """What a list page holds."""
+
+    items: list[Item] = field(default_factory=list)
+    next_urls: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+
+
+def make_sight(document: Document, base: Base, *, now: float, budget_s: float = BUDGET_S) -> Sight:
+    """Return what the fields of a page go by; ``base`` is what its links are relative to."""
+    ends = time.perf_counter() + budget_s
+    text: list[str | None] = []
+
+    def article() -> str | None:
+        if not text:
+            text.append(extract_article(document, base.url, now=now).text)
+        return text[0]
+
+    return Sight(base.join, article, now, lambda: time.perf_counter() < ends)
+
+
+class Fields:
+    """The fields of one rule set, compiled once for a job."""
+
+    def __init__(self, rules: Mapping[str, FieldRule]) -> None:
+        self._fields = compiled(rules)
+
+    def __bool__(self) -> bool:
+        return bool(self._fields)
+
+    def read(self, node: Node, sight: Sight) -> Picked:
+        """Return the fields of a page, or of an item of a list."""
+        before = len(sight.problems)
+        row = read_all(self._fields, node, sight)
+        missing = [one.name for one in self._fields if one.rule.required and _is_empty(row, one)]
+        return Picked(row, missing, sight.problems[before:])
+
+
+class ListPage:
+    """The rules for list pages, compiled once for a job."""
+
+    def __init__(self, rules: ListRules) -> None:
+        self._items = finder(rules.from_)
+        self._detail = _finder(rules.detail_url)
+        self._next = _finder(rules.next)
+        self._fields = Fields(rules.fields)
+
+    def read(self, document: Document, sight: Sight) -> Listed:
+        """Return the items of a list page, and where the list goes on."""
+        found = Listed()
+        for node in self._items(document)[:MOST_ITEMS]:
+            if isinstance(node, Element):
+                found.items.append(self._item(node, sight))
+        if self._next is not None:
+            found.next_urls = _links(self._next(document), sight)
+        found.problems = sight.problems
+        return found
+
+    def _item(self, node: Element, sight: Sight) -> Item:
+        links = [] if self._detail is None else _links(self._detail(node), sight)
+        return Item(self._fields.read(node, sight), links[0] if links else None)
+
+
+def _finder(place: Place | None) -> Finder | None:
+    return None if place is None else finder(place)
+
+
+def _links(found: Sequence[Node | str], sight: Sight) -> list[str]:
+    """Return what was found as absolute links, each once."""
+    links: dict[str, None] = {}
+    for one in found:
+        href = one if isinstance(one, str) else _href(one)
+        link = sight.join(href.strip()) if href.strip() else None
+        if link is not None:
+            links[link] = None
+    return list(links)
+
+
+def _href(node: Node) -> str:
+    return str(node.attrs.get("href") or "") if isinstance(node, Element) else ""
+
+
+def _is_empty(row: Mapping[str, Value], one: Field) -> bool:
+    return row[one.name] in (None, [], "")
