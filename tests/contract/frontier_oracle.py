@@ -362,6 +362,7 @@ class Oracle:
         assert (lease.url, lease.page_class, lease.slot) == (link.url, link.page_class, link.slot)
         assert (lease.priority, lease.depth) == (link.priority, link.depth)
         assert (lease.referrer, lease.found_s) == (link.referrer, page.found_s)
+        assert lease.data == link.data
         assert (lease.attempts, lease.visit) == (page.attempts, page.visit)
         assert page.lost[0] <= lease.lost <= page.lost[1]
         page.lost = (lease.lost, lease.lost)

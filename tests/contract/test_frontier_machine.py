@@ -95,6 +95,7 @@ class Draft:
     priority: int
     rank: int
     wait_ms: int
+    data: bytes
 
     @property
     def url(self) -> str:
@@ -131,6 +132,7 @@ drafts = st.builds(
     # Plain ranks: what scores do besides has tests of its own.
     rank=st.sampled_from((5_000, 5_000, 5_000, 5_002, 5_001)),
     wait_ms=st.sampled_from((0, 0, 0, 0, 2_000, 90_000)),
+    data=st.sampled_from((b"", b"", b"x" * 300)),
 )
 endings = st.builds(
     Ending,
@@ -224,6 +226,7 @@ class FrontierMachine(RuleBasedStateMachine):
             draft.rank,
             f"https://{HOST}/from-{draft.path}",
             self.now_ms + draft.wait_ms if draft.wait_ms else 0,
+            data=draft.data,
         )
 
     def pick_lease(self, pick: int) -> Lease | None:

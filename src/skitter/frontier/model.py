@@ -10,7 +10,7 @@ from typing import Literal
 
 import msgspec
 
-from skitter.errors import ConfigError
+from skitter.errors import ConfigError, FrontierError
 from skitter.types import Fingerprint, HostKey, JobNumber, PageClass, Role
 from skitter.url.partition import Partition
 
@@ -23,6 +23,8 @@ DEFAULT_PRIORITY = 5
 SCORED_RANKS = 1024
 """Ranks below this are scores: they also decide between hosts, and a better one moves a URL up."""
 DEFAULT_QUEUE_BOUND = 1_000_000
+MAX_DATA_BYTES = 16_384
+"""Of what one URL may carry. Heads of queues are in memory, so it is for fields, not for pages."""
 
 
 class Link(msgspec.Struct, frozen=True, gc=False):
@@ -44,6 +46,17 @@ class Link(msgspec.Struct, frozen=True, gc=False):
     visit: int = 1
     """Number of the visit to come; more than 1 for a URL that is taken up anew."""
     role: Role = Role.PAGE
+    data: bytes = b""
+    """Opaque to the frontier: kept with the URL and handed out with each of its leases. Of a URL
+    that is known already, what came first stays."""
+
+    def __post_init__(self) -> None:
+        # Here, because a store that finds out later would have to refuse a whole ack.
+        if len(self.data) > MAX_DATA_BYTES:
+            raise FrontierError(
+                f"{len(self.data)} bytes of data with {self.url}: a queued URL carries at most"
+                f" {MAX_DATA_BYTES}"
+            )
 
 
 class Lease(msgspec.Struct, frozen=True):
@@ -74,6 +87,8 @@ class Lease(msgspec.Struct, frozen=True):
     gated: bool = True
     """Whether the host's gate is held for it. Without it nothing may be asked: its host is one of
     which nothing is asked at all, and the URL is there to be ended."""
+    data: bytes = b""
+    """What the URL was queued with."""
 
 
 Tally = tuple[tuple[str, int], ...]

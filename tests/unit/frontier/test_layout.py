@@ -21,7 +21,7 @@ from skitter.frontier.embedded.layout import (
     unpack_queue,
     unpack_record,
 )
-from skitter.frontier.model import Link
+from skitter.frontier.model import MAX_DATA_BYTES, Link
 from skitter.types import Fingerprint, HostKey, JobNumber, PageClass
 from skitter.url.host import host_key
 from skitter.url.parse import parse_http
@@ -43,12 +43,27 @@ RECORDS = st.builds(
     found_s=U32,
     fp=U64.map(Fingerprint),
     referrer=TEXTS,
+    data=st.binary(max_size=40) | st.just(bytes(MAX_DATA_BYTES)),
 )
 
 
 @given(RECORDS)
 def test_a_record_reads_back_as_it_was(record: Record) -> None:
     assert unpack_record(record.pack()) == record
+
+
+def test_a_record_without_data_is_what_it_was_before_there_was_any() -> None:
+    link = Link("https://a.test/x", Fingerprint(7), HostKey("a.test"), JobNumber(1), 3)
+    old = bytes.fromhex("01 01 05 00 00 0000 0003 00000001 00000009 0000000000000007 0002") + b"/x"
+    assert Record.of(link, 9).pack() == old
+    assert unpack_record(old).data == b""
+
+
+def test_data_stands_at_the_end_with_its_length_and_another_version() -> None:
+    link = Link("https://a.test/x", Fingerprint(7), HostKey("a.test"), JobNumber(1), data=b"abc")
+    packed = Record.of(link, 9).pack()
+    assert packed[0] == 2
+    assert packed.endswith(b"/xabc\x00\x03")
 
 
 def test_counters_beyond_their_field_stay_at_its_end() -> None:

@@ -37,7 +37,9 @@ class Disk:
 
     def put(self, key: bytes) -> bytes:
         insort(self.keys, key)
-        self.records[key] = record = b"record of " + key
+        # Every third is as heavy as three.
+        padding = bytes(2 * 512) if key[-1] % 3 == 0 else b""
+        self.records[key] = record = b"record of " + key + padding
         return record
 
     def delete(self, key: bytes) -> None:
@@ -181,7 +183,8 @@ class LineMachine(RuleBasedStateMachine):
 
     @invariant()
     def the_budget_is_what_the_head_leaves(self) -> None:
-        assert self.budget.left == self.entries - len(self.line.head)
+        weights = [1 + len(record) // 512 for _, record in self.line.head]
+        assert self.budget.left == self.entries - sum(weights)
 
 
 def test_a_line_gives_what_a_sorted_list_gives(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -244,6 +247,18 @@ def test_a_budget_that_is_used_up_still_lets_every_line_move() -> None:
     assert HeadBudget(-50).share() == lines.MIN_HEAD
     assert HeadBudget(100).share() == 100
     assert HeadBudget(10**6).share() == lines.MAX_HEAD
+
+
+def test_heads_full_of_data_take_no_more_memory_than_others() -> None:
+    line, disk, budget = make_line(entries=330)
+    for n in range(500):
+        key = entry_key(QUEUE, PageClass.DATA, URGENCY, 0, n)
+        disk.put(key)
+        disk.records[key] = bytes(16_384)
+        line.insert(key, disk.records[key])
+    assert len(line.head) == 10
+    assert sum(1 for _ in iter(lambda: line.pop(disk.read_from, ()), None)) == 500
+    assert budget.left == 330
 
 
 def test_a_line_that_has_lost_entries_says_so_instead_of_ending_early() -> None:

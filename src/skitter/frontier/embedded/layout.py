@@ -12,8 +12,11 @@
 | meta | name | version, secret, epoch, sequence, jobs, marks, seen-set and its journal |
 
 A *queue* is one host within one job, so the URLs of a host sit together in every family. All
-integers are big-endian: byte order is queue order. Urgency is 9 - priority. A record carries its
-version in the first byte.
+integers are big-endian: byte order is queue order. Urgency is 9 - priority.
+
+A record is a head, the path and the referrer; in version 2 the data of the URL and its length (u16)
+follow. The version is the first byte: a URL without data is written as version 1 and costs nothing
+more, and a program that knows no data refuses the others instead of losing it.
 """
 
 import struct
@@ -39,6 +42,7 @@ MAYBE = b"?"
 
 MAX_PATH_BYTES = 0xFFFF
 _RECORD_VERSION = 1
+_WITH_DATA = 2
 _HEAD = struct.Struct(">BBBBBHHIIQH")
 _HTTPS = 1
 _NAV = 2
@@ -52,6 +56,7 @@ due_key = struct.Struct(">QIQ").pack
 due_parts = struct.Struct(">QIQ").unpack
 u32 = struct.Struct(">I")
 u64 = struct.Struct(">Q")
+_u16 = struct.Struct(">H")
 
 
 def rank_of(key: bytes) -> int:
@@ -76,6 +81,7 @@ class Record(NamedTuple):
     fp: Fingerprint
     referrer: str
     role: Role = Role.PAGE
+    data: bytes = b""
 
     def url(self, host: HostKey) -> str:
         """Return the whole URL."""
@@ -90,7 +96,7 @@ class Record(NamedTuple):
             flags |= _SITEMAP
         path = self.path.encode()
         head = _HEAD.pack(
-            _RECORD_VERSION,
+            _WITH_DATA if self.data else _RECORD_VERSION,
             flags,
             self.priority,
             min(self.attempts, 255),
@@ -102,7 +108,8 @@ class Record(NamedTuple):
             self.fp,
             len(path),
         )
-        return head + path + self.referrer.encode()
+        packed = head + path + self.referrer.encode()
+        return packed + self.data + _u16.pack(len(self.data)) if self.data else packed
 
     @classmethod
     def of(cls, link: Link, found_s: int) -> "Record":
@@ -127,21 +134,25 @@ class Record(NamedTuple):
             link.fp,
             link.referrer,
             link.role,
+            link.data,
         )
 
 
-def unpack_record(data: bytes) -> Record:
+def unpack_record(stored: bytes) -> Record:
     """Read a stored record."""
     (version, flags, priority, attempts, lost, depth, slot, visit, found_s, fp, length) = (
-        _HEAD.unpack_from(data)
+        _HEAD.unpack_from(stored)
     )
+    data = b""
     if version != _RECORD_VERSION:
-        raise ValueError(
-            f"queued record of version {version}, this program reads {_RECORD_VERSION}"
-        )
+        if version != _WITH_DATA:
+            raise ValueError(
+                f"queued record of version {version}, this program reads up to {_WITH_DATA}"
+            )
+        stored, data = _split(stored)
     end = _HEAD.size + length
     return Record(
-        data[_HEAD.size : end].decode(),
+        stored[_HEAD.size : end].decode(),
         bool(flags & _HTTPS),
         PageClass.NAV if flags & _NAV else PageClass.DATA,
         priority,
@@ -152,9 +163,17 @@ def unpack_record(data: bytes) -> Record:
         visit,
         found_s,
         Fingerprint(fp),
-        data[end:].decode(),
+        stored[end:].decode(),
         Role.SITEMAP if flags & _SITEMAP else Role.PAGE,
+        data,
     )
+
+
+def _split(stored: bytes) -> tuple[bytes, bytes]:
+    """Return a record up to its data, and the data."""
+    end = len(stored) - _u16.size
+    begin = end - _u16.unpack_from(stored, end)[0]
+    return stored[:begin], stored[begin:end]
 
 
 class HostRow(msgspec.Struct, array_like=True):

@@ -79,6 +79,7 @@ class LeaseBook:
             record.role,
             rank_of(key),
             gated,
+            record.data,
         )
         held = Held(lease, queue, key, record)
         self.by_id[lease.id] = self.by_key[key] = held

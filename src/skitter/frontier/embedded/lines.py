@@ -23,6 +23,8 @@ RANK_MASK = (1 << RANK_BITS) - 1
 LAST_FRONT = LEAST_URGENT << RANK_BITS | RANK_MASK
 MIN_HEAD = 8
 MAX_HEAD = 512
+_WEIGHT_BITS = 9
+"""A record counts as one entry for every 512 bytes of it that are begun."""
 
 
 def front_of(key: bytes) -> int:
@@ -31,7 +33,10 @@ def front_of(key: bytes) -> int:
 
 
 class HeadBudget:
-    """How many entries all heads together may hold, so that memory does not follow the queue."""
+    """How many entries all heads together may hold, so that memory does not follow the queue.
+
+    One with much data counts as several, or the heads of URLs with data would fill the memory.
+    """
 
     __slots__ = ("left",)
 
@@ -80,7 +85,7 @@ class Line:
             insort(head, (key, record))
         else:
             head.append((key, record))
-        self.budget.left -= 1
+        self.budget.left -= 1 + (len(record) >> _WEIGHT_BITS)
         most = MAX_HEAD if self.budget.left > 0 else MIN_HEAD
         if len(head) > 2 * most:
             self._unload(most)
@@ -88,7 +93,7 @@ class Line:
     def _unload(self, most: int) -> None:
         """Leave the far part of a head that grew at its front (depth-first) to the disk."""
         self.next_read = self.head[most][0]
-        self.budget.left += len(self.head) - most
+        self.budget.left += _weights(self.head[most:])
         del self.head[most:]
 
     def urgency(self) -> int:
@@ -114,20 +119,21 @@ class Line:
         if not self.head:
             raise AssertionError(f"line {self.prefix.hex()} lost {self.waiting} entries")
         self.waiting -= 1
-        self.budget.left += 1
-        return self.head.pop(0)
+        entry = self.head.pop(0)
+        self.budget.left += 1 + (len(entry[1]) >> _WEIGHT_BITS)
+        return entry
 
     def _refill(self, read_from: ReadFrom, leased: Container[bytes]) -> None:
-        room = self.budget.share()
+        share = room = self.budget.share()
         for key, record in read_from(self.next_read, self.prefix):
             self.next_read = key + b"\0"
             if key in leased:
                 continue
             self.head.append((key, record))
-            room -= 1
-            if not room:
+            room -= _weight(record)
+            if room <= 0:
                 break
-        self.budget.left -= len(self.head)
+        self.budget.left -= share - room
         self.hint = front_of(self.head[0][0]) if self.head else 0
 
     def remove(self, key: bytes) -> None:
@@ -135,12 +141,21 @@ class Line:
         for at, entry in enumerate(self.head):
             if entry[0] == key:
                 del self.head[at]
-                self.budget.left += 1
+                self.budget.left += _weight(entry[1])
                 break
         self.waiting -= 1
 
     def clear(self) -> None:
         """Account for the deletion of every waiting entry."""
-        self.budget.left += len(self.head)
+        self.budget.left += _weights(self.head)
         self.head.clear()
         self.waiting = 0
+
+
+def _weight(record: bytes) -> int:
+    """Return how many entries a record counts as."""
+    return 1 + (len(record) >> _WEIGHT_BITS)
+
+
+def _weights(entries: Iterable[Entry]) -> int:
+    return sum(_weight(record) for _, record in entries)

@@ -184,4 +184,5 @@ def _link(queue: _Place, record: Record) -> Link:
         0,
         record.referrer,
         role=record.role,
+        data=record.data,
     )

@@ -1,7 +1,9 @@
-"""How a waiting URL is stored: a head of 23 bytes, the path, the referrer.
+"""How a waiting URL is stored: a head of 23 bytes, the path, the referrer, and data if it has any.
 
 The host is in the key, so it is left out of the path, and of the referrer where that is a page of
-the same host. Scripts change attempts, losses and visits in place. The first byte is a version.
+the same host. Scripts change attempts, losses and visits in place. The first byte is a version: 2
+where data and its length (u16) follow the referrer, else 1, so that a URL without data costs
+nothing more. A program that knows no data refuses such a record instead of losing it.
 """
 
 import struct
@@ -11,6 +13,7 @@ from skitter.frontier.model import Lease, Link
 from skitter.types import Fingerprint, HostKey, JobNumber, PageClass, Role
 
 RECORD_VERSION = 1
+_WITH_DATA = 2
 MAX_URL_CHARS = 0xFFFF
 
 HEAD = "BBBBBHHIQH"
@@ -24,6 +27,7 @@ _RETURNED = 128
 _PLACE_BYTES = 8
 """What a script hangs on to a URL that was given back, so that it finds its old place."""
 
+_u16 = struct.Struct(">H")
 _pack_head = _HEAD.pack
 _unpack_head = _HEAD.unpack_from
 HEAD_BYTES = _HEAD.size
@@ -45,6 +49,7 @@ class Record(NamedTuple):
     fp: Fingerprint
     referrer: str
     role: Role
+    data: bytes
 
     def link(self, host: HostKey, job: JobNumber, rank: int, slot: int = 0) -> Link:
         """Return what was offered."""
@@ -62,13 +67,19 @@ class Record(NamedTuple):
             referrer=_whole(self.referrer, origin),
             visit=self.visit,
             role=self.role,
+            data=self.data,
         )
 
 
 def pack_record(link: Link, found_s: int) -> bytes:
     """Return the stored form of a link just offered."""
     fields, text = record_parts(link, found_s, origins(link.host))
-    return _pack_head(*fields) + text.encode()
+    return _pack_head(*fields) + text.encode() + data_part(link.data)
+
+
+def data_part(data: bytes) -> bytes:
+    """Return the end of a record: nothing without data."""
+    return data + _u16.pack(len(data)) if data else b""
 
 
 def origins(host: HostKey) -> tuple[str, str]:
@@ -94,7 +105,8 @@ def record_parts(link: Link, found_s: int, begins: tuple[str, str]) -> tuple[tup
     if depth > _MOST or visit > _MOST:
         depth, visit = min(depth, _MOST), min(visit, _MOST)
     length = len(path) if path.isascii() else len(path.encode())
-    head = (RECORD_VERSION, flags, link.priority, 0, 0, depth, visit, found_s, link.fp, length)
+    version = _WITH_DATA if link.data else RECORD_VERSION
+    head = (version, flags, link.priority, 0, 0, depth, visit, found_s, link.fp, length)
     return head, path + referrer
 
 
@@ -103,10 +115,15 @@ def unpack_record(stored: bytes) -> Record:
     version, flags, priority, attempts, lost, depth, visit, found_s, fp, length = _unpack_head(
         stored
     )
-    if version != RECORD_VERSION:
-        raise ValueError(f"queued record of version {version}, this program reads {RECORD_VERSION}")
     if flags & _RETURNED:
         stored = stored[:-_PLACE_BYTES]
+    data = b""
+    if version != RECORD_VERSION:
+        if version != _WITH_DATA:
+            raise ValueError(
+                f"queued record of version {version}, this program reads up to {_WITH_DATA}"
+            )
+        stored, data = _split(stored)
     end = HEAD_BYTES + length
     return Record(
         stored[HEAD_BYTES:end].decode(),
@@ -121,7 +138,15 @@ def unpack_record(stored: bytes) -> Record:
         Fingerprint(fp),
         stored[end:].decode(),
         Role.SITEMAP if flags & _SITEMAP else Role.PAGE,
+        data,
     )
+
+
+def _split(stored: bytes) -> tuple[bytes, bytes]:
+    """Return a record up to its data, and the data."""
+    end = len(stored) - _u16.size
+    begin = end - _u16.unpack_from(stored, end)[0]
+    return stored[:begin], stored[begin:end]
 
 
 def fp_of(stored: bytes) -> Fingerprint:
@@ -165,6 +190,7 @@ def make_lease(given: Given, stored: bytes, expires_at: float) -> Lease:
         record.role,
         given.rank,
         given.gated,
+        record.data,
     )
 
 

@@ -15,6 +15,7 @@ from skitter.frontier.redis.records import (
     HEAD,
     HEAD_BYTES,
     Given,
+    data_part,
     make_lease,
     origins,
     record_parts,
@@ -109,7 +110,10 @@ def pack_links(
     for link in links:
         fp = signed(link.fp)
         head, text = record_parts(link, found_s, begins)
-        tail = (text + fp).encode()
+        if link.data:
+            tail = text.encode() + data_part(link.data) + fp.encode()
+        else:
+            tail = (text + fp).encode()
         digits = len(fp)
         size = HEAD_BYTES + len(tail) - digits
         parts += (_link(link.rank, link.not_before_ms, digits, size, *head), tail)

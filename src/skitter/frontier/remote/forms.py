@@ -14,7 +14,7 @@ from types import GenericAlias
 from typing import Any, Generic, Protocol, TypeVar, get_type_hints
 
 import msgspec
-from msgspec.structs import astuple
+from msgspec.structs import astuple, replace
 
 from skitter.frontier.model import Ack, Claim, Freed, Grant, Hop, Lease, Link, Tally
 
@@ -125,25 +125,34 @@ class Table(Generic[S]):
         return list(map(self._kind, *columns))
 
 
+class HeldLeases(Table[Lease]):
+    """Leases on their way back to the store, which has their data itself."""
+
+    def pack(self, value: Iterable[Lease], boot: float) -> tuple[Any, ...] | None:
+        """Return the columns, with no data in them."""
+        return super().pack([replace(e, data=b"") if e.data else e for e in value], boot)
+
+
 links_form = Table(Link)
 leases_form = Table(Lease)
+held_form = HeldLeases(Lease)
 grants_form = Table(Grant)
 freed_form = Table(Freed)
 hops_form = Table(Hop)
 
 
 class OneLease:
-    """A lease alone: a table of one row."""
+    """A lease alone, on its way back: a table of one row."""
 
-    wire: Any = leases_form.wire
+    wire: Any = held_form.wire
 
     def pack(self, value: Lease, boot: float) -> tuple[Any, ...] | None:
         """Return the row."""
-        return leases_form.pack((value,), boot)
+        return held_form.pack((value,), boot)
 
     def unpack(self, packed: tuple[Any, ...] | None, boot: float) -> Lease:
         """Return the lease; raises when there is not exactly one."""
-        leases = leases_form.unpack(packed, boot)
+        leases = held_form.unpack(packed, boot)
         if len(leases) != 1:
             raise msgspec.ValidationError(f"{len(leases)} leases where one was wanted")
         return leases[0]
@@ -176,7 +185,7 @@ class Acks:
         hints = get_type_hints(Ack)
         hints |= {name: table.wire for name, table in _LISTS.items()} | {"tally": Tally}
         ending = row_of(hints[name] for name in _ENDINGS)
-        self.wire: Any = row_of((leases_form.wire, _list_of(ending)))
+        self.wire: Any = row_of((held_form.wire, _list_of(ending)))
 
     def pack(self, value: Sequence[Ack], boot: float) -> tuple[Any, Any]:
         """Return leases and endings."""
@@ -186,11 +195,11 @@ class Acks:
             for place, table in _PLACES:
                 rest[place] = table.pack(rest[place], boot)
             endings.append(rest)
-        return leases_form.pack([ack.lease for ack in value], boot), endings
+        return held_form.pack([ack.lease for ack in value], boot), endings
 
     def unpack(self, packed: tuple[Any, list[tuple[Any, ...]]], boot: float) -> list[Ack]:
         """Return the acks; raises when there is not one lease for each."""
-        leases = leases_form.unpack(packed[0], boot)
+        leases = held_form.unpack(packed[0], boot)
         if len(leases) != len(packed[1]):
             raise msgspec.ValidationError(f"{len(packed[1])} acks of {len(leases)} leases")
         acks = []
@@ -209,7 +218,7 @@ FORMS: Mapping[Any, Form] = {
     list[Grant]: grants_form,
     Sequence[Freed]: freed_form,
     Sequence[Link]: links_form,
-    Sequence[Lease]: leases_form,
+    Sequence[Lease]: held_form,
     Lease: OneLease(),
     Sequence[Ack]: Acks(),
     Claim: Claims(),

@@ -41,6 +41,7 @@ links = st.builds(
     not_before_ms=st.integers(0, 2**50),
     visit=small,
     role=st.sampled_from(Role),
+    data=st.binary(max_size=9),
 )
 leases = st.builds(
     Lease,
@@ -62,6 +63,7 @@ leases = st.builds(
     expires_at=deadlines,
     role=st.sampled_from(Role),
     rank=small,
+    data=st.binary(max_size=9),
 )
 acks = st.builds(
     Ack,
@@ -91,24 +93,29 @@ def moved(lease: Lease) -> Lease:
     return msgspec.structs.replace(lease, expires_at=HERE + left_ms / 1000)
 
 
+def bare(lease: Lease) -> Lease:
+    """Return a lease as it goes back to its store, which has the data."""
+    return msgspec.structs.replace(moved(lease), data=b"")
+
+
 @given(st.lists(links, max_size=8))
 def test_links_arrive_as_they_were(given: list[Link]) -> None:
     assert through(form_of(Sequence[Link]), given) == given
 
 
 @given(st.lists(leases, max_size=8))
-def test_leases_arrive_with_the_time_they_have_left(given: list[Lease]) -> None:
-    assert through(form_of(Sequence[Lease]), given) == [moved(lease) for lease in given]
+def test_leases_go_back_with_the_time_they_have_left_and_no_data(given: list[Lease]) -> None:
+    assert through(form_of(Sequence[Lease]), given) == [bare(lease) for lease in given]
 
 
 @given(leases)
 def test_a_lease_alone_arrives_alike(given: Lease) -> None:
-    assert through(form_of(Lease), given) == moved(given)
+    assert through(form_of(Lease), given) == bare(given)
 
 
 @given(st.lists(acks, max_size=4))
-def test_acks_arrive_with_everything_in_them(given: list[Ack]) -> None:
-    wanted = [msgspec.structs.replace(ack, lease=moved(ack.lease)) for ack in given]
+def test_acks_arrive_with_everything_but_the_data_of_their_leases(given: list[Ack]) -> None:
+    wanted = [msgspec.structs.replace(ack, lease=bare(ack.lease)) for ack in given]
     assert through(form_of(Sequence[Ack]), given) == wanted
 
 

@@ -1,7 +1,7 @@
 -- The cold tier: the tail of a long queue is kept in another store, in chunks of many records. In
 -- its place the list holds one marker per chunk, so that the order stays what it was.
 --
---   marker     \255 \0, >I4 how many records, 8 bytes of the chunk's id; records begin with \1
+--   marker     \255 \0, >I4 how many records, 8 bytes of the chunk's id; records begin with \1 or \2
 --   anchor     field `cold`: head:chunk:warm. A list keeps its first `head` records and gives away
 --              `chunk` at a time from behind them; a marker among the first `warm` is called back
 --   K   hash   list -> its last marker; only lists that have one
