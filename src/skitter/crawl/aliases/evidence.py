@@ -86,16 +86,17 @@ class Evidence:
             sample = self._sample(host, origin(url))
         sample.pages += 1
         facts = sample.facts
-        key = hash((path, fact.digest))
-        holders = self._holders.get(key, ())
+        keys = [hash((path, digest)) for digest in fact.digests]
         if fact.size >= LEAST_BYTES:
-            for holder in holders:
+            for holder in {one for key in keys for one in self._holders.get(key, ())}:
                 if holder != host:
                     self.same(holder, host, path)
         if (len(facts) < SAMPLE or path in facts) and facts.get(path) is None:
             facts[path] = fact
-            if len(holders) < MOST_HOLDERS and host not in holders:
-                self._holders.setdefault(key, []).append(host)
+            for key in keys:
+                holders = self._holders.setdefault(key, [])
+                if len(holders) < MOST_HOLDERS and host not in holders:
+                    holders.append(host)
         if host in self._suspects:
             self._ripen(host)
 
@@ -120,7 +121,8 @@ class Evidence:
         self, host: HostKey, facts: Mapping[str, Fact | None]
     ) -> list[tuple[int, list[HostKey]]]:
         """Return where a host is among the holders."""
-        keys = (hash((path, fact.digest)) for path, fact in facts.items() if fact is not None)
+        known = ((path, fact) for path, fact in facts.items() if fact is not None)
+        keys = (hash((path, digest)) for path, fact in known for digest in fact.digests)
         return [(key, held) for key in keys if host in (held := self._holders.get(key, []))]
 
     def pages(self, host: HostKey) -> int:

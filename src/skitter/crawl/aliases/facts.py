@@ -30,10 +30,15 @@ class Fact(NamedTuple):
     """The first URL of the job with that content, where it is known."""
     at: str = ""
     """When it was fetched, RFC 3339."""
-    is_own: bool = False
-    """Whether the digest is of its content without the host's own address, which it names."""
+    plain: bytes = b""
+    """The digest of the page as it is, where ``digest`` is that without the host's own address."""
     is_stored: bool = False
     """Whether it was read from the page index, where the digest is of the page as it is."""
+
+    @property
+    def digests(self) -> frozenset[bytes]:
+        """All by which an equal page is known: copies may name one host, or each its own."""
+        return frozenset((self.digest, self.plain) if self.plain else (self.digest,))
 
 
 class Likeness(Enum):
@@ -49,9 +54,11 @@ def likeness(one: Fact, other: Fact) -> Likeness:
     """Compare two pages that were fetched at the same path."""
     if not one.digest or not other.digest:
         return Likeness.DIFFERENT
-    if one.digest == other.digest or (one.content and one.content == other.content):
+    if not one.digests.isdisjoint(other.digests):
         return Likeness.EQUAL
-    if (one.is_own and other.is_stored) or (one.is_stored and other.is_own):
+    if one.content and one.content == other.content:
+        return Likeness.EQUAL
+    if (one.plain and other.is_stored) or (one.is_stored and other.plain):
         return Likeness.NEAR
     # A clock or a token has the same length every time, other words mostly have not.
     is_near = one.looks == other.looks and one.size == other.size
@@ -74,12 +81,15 @@ def path_of(url: str) -> str:
     return url[url.index("/", 8) :]
 
 
-def fact_of(record: PageRecord, digest: bytes, *, is_own: bool = False) -> Fact | None:
-    """Return what is remembered of a page that was just fetched; None for one of no use."""
+def fact_of(record: PageRecord, digest: bytes, plain: bytes = b"") -> Fact | None:
+    """Return what is remembered of a page that was just fetched; None for one of no use.
+
+    ``plain`` is the digest of the page as it is, if that is another one.
+    """
     if record.outcome not in _FETCHED or not digest or record.final_url != record.url:
         return None
     looks = (record.title, record.n_links)
-    return Fact(digest, looks, record.bytes or 0, "", record.fetched_at, is_own)
+    return Fact(digest, looks, record.bytes or 0, "", record.fetched_at, plain)
 
 
 class _Stored(msgspec.Struct):

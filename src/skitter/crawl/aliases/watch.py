@@ -128,7 +128,7 @@ class AliasWatch:
         seen = self._evidence.pages(host)
         if plain and seen < READ_PAGES:
             digest = content_digest(body, plain, host)
-        fact = fact_of(record, digest, is_own=digest != plain)
+        fact = fact_of(record, digest, plain if digest != plain else b"")
         if fact is None:
             return b""
         self._evidence.saw(host, record.url, path_of(record.url), fact)

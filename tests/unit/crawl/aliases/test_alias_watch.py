@@ -256,6 +256,14 @@ async def test_pages_that_name_their_own_address_are_equal() -> None:
     assert member.names == {B: A}
 
 
+async def test_copies_that_all_name_one_of_the_hosts_are_equal() -> None:
+    member = Member(Store(), "a.test")
+    for path in PATHS:
+        for host in ("a.test", "b.test"):
+            await member.fetch(host, path, f'<a href="http://a.test/">home</a><p>{path}' * 9)
+    assert member.names == {B: A}
+
+
 async def test_members_know_pages_that_name_their_own_address_from_each_other() -> None:
     store = Store()
     members = {"a.test": Member(store, "a.test"), "b.test": Member(store, "a.test", name="two")}
