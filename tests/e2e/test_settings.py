@@ -15,7 +15,7 @@ import pytest
 import redis
 from clusters import Background, node
 from crawling import Ended, Run, command
-from stores import members_in, own_store
+from stores import members_in, own_store, start_redis
 
 pytestmark = pytest.mark.e2e
 
@@ -374,3 +374,15 @@ def test_what_is_set_while_nobody_crawls_counts_from_the_first_request(tmp_path:
             json.loads(line)["outcome"] for line in crawl.run.out.read_text().splitlines()
         )
         assert outcomes["refused"] > 100
+
+
+def test_a_full_store_is_named_and_nobody_waits_for_ever(tmp_path: Path) -> None:
+    with start_redis(tmp_path) as store:
+        place = ["--store", store.url]
+        assert command("settings", "set", "b.com", "delay=3", *place).code == 0
+        store.cli("CONFIG", "SET", "maxmemory", "1mb")
+        ended = command("settings", "set", "c.com", "delay=3", *place)
+        assert (ended.code, ended.out) == (3, "")
+        assert f"store {store.url} is full; try again later" in ended.err
+        store.cli("CONFIG", "SET", "maxmemory", "0")
+        assert command("settings", "set", "c.com", "delay=3", *place).code == 0

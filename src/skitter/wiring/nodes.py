@@ -29,7 +29,7 @@ from skitter.wiring.nodes_view import (
     rows_of,
     worker_facts,
 )
-from skitter.wiring.shared import require_redis
+from skitter.wiring.shared import PATIENCE_S, require_redis
 
 if TYPE_CHECKING:
     from skitter.frontier.redis.keys import Keys
@@ -171,7 +171,7 @@ async def _redis_keeper(stack: AsyncExitStack, url: str) -> NodesKeeper | None:
     from skitter.frontier.redis.frontier import RedisFrontier  # noqa: PLC0415
     from skitter.frontier.redis.nodes import Nodes  # noqa: PLC0415
 
-    nodes = Nodes(StoreAddress.parse(url))
+    nodes = Nodes(StoreAddress.parse(url), patience_s=PATIENCE_S)
     await nodes.open(to_read=True)
     stack.push_async_callback(nodes.close)
     frontier = RedisFrontier(nodes)

@@ -13,7 +13,7 @@ from skitter.politeness.settings.live import LiveSettings
 from skitter.politeness.settings.table import Table
 from skitter.wiring.look import Where
 from skitter.wiring.settings import Facts, SettingsKeeper, rows_of, values_of
-from skitter.wiring.shared import read_redis, require_redis
+from skitter.wiring.shared import PATIENCE_S, read_redis, require_redis
 
 READ = frozenset({"list", "get"})
 
@@ -68,7 +68,7 @@ async def _keeper(stack: AsyncExitStack, where: Where, *, reads: bool) -> Settin
     from skitter.frontier.redis.frontier import RedisFrontier  # noqa: PLC0415
     from skitter.frontier.redis.nodes import Nodes  # noqa: PLC0415
 
-    nodes = Nodes(StoreAddress.parse(where.store))
+    nodes = Nodes(StoreAddress.parse(where.store), patience_s=PATIENCE_S)
     await nodes.open()
     stack.push_async_callback(nodes.close)
     # Not its cold store: settings change gates, and nothing is queued for it.

@@ -1,6 +1,7 @@
 """Stores that several processes use: a master's over the network, or Redis."""
 
 import asyncio
+import math
 import socket
 from collections.abc import Collection, Sequence
 from contextlib import AsyncExitStack
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 
 
 NAME_PATIENCE_S = 4.0
+PATIENCE_S = 8.0
+"""How long the command of a person waits for a store that is full, or in other trouble."""
 
 
 def require_redis() -> None:
@@ -173,7 +176,11 @@ class Connected(NamedTuple):
 
 
 async def connect_redis(
-    stack: AsyncExitStack, url: str, seen: SeenOptions | None = None, cold: str | None = None
+    stack: AsyncExitStack,
+    url: str,
+    seen: SeenOptions | None = None,
+    cold: str | None = None,
+    patience_s: float = math.inf,
 ) -> Connected:
     """Open a Redis or Valkey store; the stack closes it."""
     require_redis()
@@ -181,7 +188,7 @@ async def connect_redis(
     from skitter.frontier.redis.frontier import RedisFrontier  # noqa: PLC0415
     from skitter.frontier.redis.nodes import Nodes  # noqa: PLC0415
 
-    nodes = Nodes(StoreAddress.parse(url))
+    nodes = Nodes(StoreAddress.parse(url), patience_s=patience_s)
     await nodes.open()
     stack.push_async_callback(nodes.close)
     frontier = RedisFrontier(nodes, seen=seen)

@@ -15,7 +15,7 @@ from skitter.frontier.remote.wire import Store as AnyFrontier
 from skitter.job.spec import Job
 from skitter.types import JobNumber
 from skitter.wiring.look import Where, make_explainer
-from skitter.wiring.shared import connect_redis
+from skitter.wiring.shared import PATIENCE_S, connect_redis
 
 
 async def undo_alias(where: Where, host: str, cold: str | None = None) -> dict[str, object]:
@@ -51,7 +51,7 @@ async def _undo_in_directory(where: Where, data: Path, host: str) -> dict[str, o
 async def _undo_in_store(where: Where, host: str, cold: str | None) -> dict[str, object]:
     assert where.store is not None
     async with AsyncExitStack() as stack:
-        _, frontier = await connect_redis(stack, where.store, cold=cold)
+        _, frontier = await connect_redis(stack, where.store, cold=cold, patience_s=PATIENCE_S)
         desk = await _desk(frontier, frontier.secret, frontier.clock, where, heard_s=HEARD_S)
         return await desk.undo(host)
 

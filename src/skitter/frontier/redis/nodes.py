@@ -8,12 +8,14 @@ that blocks would hold up all others.
 """
 
 import asyncio
+import math
+import time
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from redis.exceptions import ClusterDownError, MovedError
 
-from skitter.errors import Fenced, FrontierError
+from skitter.errors import Fenced, FrontierError, StoreUnavailable
 from skitter.frontier.redis.address import StoreAddress
 from skitter.frontier.redis.checks import check_store
 from skitter.frontier.redis.line import Line, Word, pack
@@ -87,9 +89,15 @@ class Nodes:
     """All calls to a store. ``on_trouble`` hears why calls wait, and "" when they go on."""
 
     def __init__(
-        self, address: StoreAddress, *, on_trouble: Callable[[str], None] = lambda _: None
+        self,
+        address: StoreAddress,
+        *,
+        on_trouble: Callable[[str], None] = lambda _: None,
+        patience_s: float = math.inf,
     ) -> None:
         self.address = address
+        self._patience_s = patience_s
+        """How long a call waits for a store in trouble. A crawl waits on, a person does not."""
         self._routes = Routes(address)
         self._trouble = Trouble(address.shown, on_trouble)
         self._library = b""
@@ -227,7 +235,10 @@ class Nodes:
             raise FrontierError(f"store {self.address.shown} is closed")
         blocked = next((fault for fault in faults if fault.verdict.means is Means.WAIT), None)
         if blocked is not None:
-            self._trouble.wait(waiting, f"{self._named(blocked)} {blocked.verdict.words}")
+            why = f"{self._named(blocked)} {blocked.verdict.words}"
+            self._trouble.wait(waiting, why)
+            if time.monotonic() - waiting.since > self._patience_s:
+                raise StoreUnavailable(f"{why}; try again later")
         await asyncio.sleep(work.pause(waits=blocked is not None))
         bare = {fault.line for fault in faults if fault.verdict.means is Means.LOAD}
         work.loads += bool(bare)
