@@ -110,6 +110,9 @@ def _place(data: Path | None, store: str | None) -> Where:
     except ConfigError:
         if data is None and store is None and usual.is_dir():
             return Where(data=usual)
+        if data is None and store is None:
+            words = f"which nodes? nothing is in {usual}; wanted --store URL or --data DIR"
+            raise ConfigError(words) from None
         raise
 
 
@@ -222,12 +225,13 @@ def _cells(row: Facts) -> tuple[str, ...]:
     worker = row["worker"]
     share, speed, backlog = row["share"], row["pages_per_minute"], row["backlog"]
     running = row["state"] in ("running", "stopping")
+    there = running and row["health"] != "away"
     return (
         str(row["node"] or _UNKNOWN),
         str(row["member"] or _UNKNOWN) if worker is None else str(worker),
         str(row["kind"] or _UNKNOWN),
-        str(row["state"]),
-        f"{float(str(speed)):,.0f}" if running else _UNKNOWN,
+        "away" if running and row["health"] == "away" else str(row["state"]),
+        f"{float(str(speed)):,.0f}" if there else _UNKNOWN,
         f"{float(str(share)):.1%}" if share is not None else _UNKNOWN,
         wording.count(int(str(backlog))) if backlog is not None else _UNKNOWN,
         _health(row),

@@ -13,6 +13,8 @@ LOOK_S = 2.0
 """The least time between two looks."""
 WORTH = 50
 """A look is followed by this many times its own length without one."""
+LONGEST_S = 20.0
+"""But for no longer: one that took long because the store was away says nothing of the next."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +47,7 @@ class Survey:
         """Ask the store."""
         began = time.monotonic()
         found = await self._look()
-        self.pause_s = max(LOOK_S, (time.monotonic() - began) * WORTH)
+        self.pause_s = min(LONGEST_S, max(LOOK_S, (time.monotonic() - began) * WORTH))
         return found
 
     async def _look(self) -> Found:

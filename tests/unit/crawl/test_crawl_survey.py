@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from skitter.crawl import survey as survey_module
 from skitter.crawl.survey import LOOK_S, WORTH, Survey
 from skitter.frontier.embedded.frontier import EmbeddedFrontier
 from skitter.frontier.model import Ack, Counts, JobEntry, JobState, Link, Result
@@ -105,10 +106,15 @@ class SlowStore:
         return 1
 
 
-async def test_a_look_that_costs_much_is_taken_rarely(store: EmbeddedFrontier) -> None:
+async def test_a_look_that_costs_much_is_taken_rarely(
+    store: EmbeddedFrontier, monkeypatch: pytest.MonkeyPatch
+) -> None:
     quick = Survey(store)
     await quick.look()
     assert quick.pause_s >= LOOK_S
     slow = Survey(SlowStore())  # type: ignore[arg-type]
     assert (await slow.look()).left == 3
     assert slow.pause_s >= 0.1 * WORTH
+    monkeypatch.setattr(survey_module, "LONGEST_S", 3.0)
+    await slow.look()
+    assert slow.pause_s == 3.0

@@ -276,12 +276,13 @@ class MasterLink:
                 status = response.status
                 answer = await response.read()
         except (OSError, aiohttp.ClientError, TimeoutError) as error:
-            raise _Unanswered(str(error) or type(error).__name__) from error
+            raise _Unanswered(_fault(error)) from error
         if status >= 500 or status in _WAIT:
             raise _Unanswered(f"HTTP status {status}")
         self._silent_since = None
         if status != 200:
-            raise FrontierError(f"master {self._address.shown}: {_refusal(status)}")
+            why = _refusal(status, has_token=bool(self._headers))
+            raise FrontierError(f"master {self._address.shown}: {why}")
         return answer
 
     def _note_silence(self, asked_at: float, error: Exception) -> None:
@@ -291,7 +292,16 @@ class MasterLink:
             log.info("master %s does not answer: %s", self._address.shown, error)
 
 
-def _refusal(status: int) -> str:
+def _fault(error: Exception) -> str:
+    """Say what is wrong with a connection, in the system's words rather than the library's."""
+    if isinstance(error, aiohttp.ClientConnectorError):
+        return error.os_error.strerror or str(error.os_error)
+    return str(error) or type(error).__name__
+
+
+def _refusal(status: int, *, has_token: bool) -> str:
+    if status == 401 and not has_token:
+        return "it wants a token; give it with --token or SKITTER_TOKEN"
     if status == 401:
         return "it refuses the token; give the one its operator has set"
     if status == 413:
