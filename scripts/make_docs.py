@@ -23,7 +23,7 @@ from skitter.cli.report import (
     OK,
 )
 from skitter.config import LOCAL_FILE, Settings, default_of, env_name, flag_name
-from skitter.job.spec import Job, Kind
+from skitter.job.spec import Job, Kind, default_scope
 from skitter.pipeline.columns import output_docs
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
@@ -308,7 +308,8 @@ def _page(lines: Sequence[str]) -> str:
 _SPECIAL = {
     "id": "made from the entries",
     "order": "`best` with keywords, else `bfs`",
-    "scope": ", ".join(f"`{Job(kind=kind).scope}` for `{kind}`" for kind in Kind),
+    "scope": ", ".join(f"`{default_scope(kind)}` for `{kind}`" for kind in Kind),
+    "sitemaps": "`no` for `list`, else `auto`",
 }
 """Defaults that follow from other keys, by key."""
 

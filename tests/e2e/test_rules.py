@@ -135,7 +135,7 @@ name = {css = "h1", required = true}
             'detail.fields.a.regex: "(?=x)": not an RE2 regular expression',
         ),
         ('[detail.fields]\na = {cs = "a"}', 'detail.fields.a.cs: unknown key; did you mean "css"?'),
-        ('[[links]]\nextract = "x"', 'links[0].extract: "x": wanted one of detail, none'),
+        ('[[links]]\nextract = "x"', 'links[0].extract: "x": wanted one of detail, list, none'),
         ('[[links]]\nclass = "dat"', "links[0].class: "),
         ('[[links]]\nalow = ["x"]', 'links[0].alow: unknown key; did you mean "allow"?'),
     ],
@@ -154,3 +154,90 @@ def test_the_schema_knows_every_key() -> None:
     schema = json.loads(command("job", "schema").out)
     assert {"entries", "links", "detail", "rules", "sinks"} <= set(schema["properties"])
     assert "class" in schema["$defs"]["LinkRule"]["properties"]
+
+
+def listed(page: int, last: int) -> str:
+    rows = "".join(
+        f'<tr><td><a href="/n/{page}{n}">Notice {page}{n}</a></td><td>2024-0{page}-1{n}</td></tr>'
+        for n in range(3)
+    )
+    more = f'<a class="next" href="/list?page={page + 1}">next</a>' if page < last else ""
+    return f'<title>L</title><a href="/other">other</a><table id="t">{rows}</table>{more}'
+
+
+NOTICES = {
+    "/": listed(1, 3),
+    "/list?page=2": listed(2, 3),
+    "/list?page=3": listed(3, 3).replace("2024-03-12", ""),
+    "/other": "<title>Other</title>",
+    **{
+        f"/n/{page}{n}": f'<h1>Title {page}{n}</h1><p>Text</p><a href="/other">x</a>'
+        for page in range(1, 4)
+        for n in range(3)
+    },
+}
+LIST = """
+kind = "list"
+
+[list]
+from = "//table[@id='t']//tr"
+detail_url = "td/a/@href"
+next = "//a[@class='next']/@href"
+
+[list.fields]
+name = "td[1]/a/text()"
+date = {xpath = "td[2]/text()", date = true, required = true}
+
+[detail.fields]
+title = {css = "h1::text", required = true}
+name = ".//nothing/text()"
+"""
+
+
+@pytest.mark.parametrize("where", ["directory", "redis", "workers"])
+def test_a_list_and_the_pages_of_its_items_are_one_record_each(tmp_path: Path, where: str) -> None:
+    flags = {"directory": [], "redis": ["--store", own_store()], "workers": ["--workers", "2"]}
+    with SmallSite(NOTICES) as site:
+        run = run_of(site, tmp_path, LIST, *flags[where])
+        told = summary(run.finish())
+        found = urls(site, run)
+        place = flags[where] if where == "redis" else ["--data", str(run.data)]
+        aside = rejects(*place)
+    notices = {path: one for path, one in found.items() if path.startswith("/n/")}
+    assert set(notices) == {f"/n/{page}{n}" for page in range(1, 4) for n in range(3)} - {"/n/32"}
+    assert notices["/n/21"]["fields"] == {
+        "title": "Title 21",
+        "name": "Notice 21",
+        "date": "2024-02-11",
+    }
+    assert notices["/n/21"]["page_class"] == "data"
+    # Lists are nav pages, and nothing but what their rules name is followed.
+    assert {path for path in found if path not in notices} == {
+        "/",
+        "/list?page=2",
+        "/list?page=3",
+    }
+    assert {found[path]["page_class"] for path in ("/", "/list?page=3")} == {"nav"}
+    assert told["pages"] == 11
+    [row] = aside
+    assert (row["rule"], row["field"], row["reason"]) == ("list", "date", "is empty")
+    assert row["url"].endswith("/n/32")
+
+
+def test_a_list_may_be_all_there_is(tmp_path: Path) -> None:
+    rules = LIST.partition("[detail")[0].replace("[list.fields]", "continue = false\n[list.fields]")
+    with SmallSite(NOTICES) as site:
+        run = run_of(site, tmp_path, rules)
+        summary(run.finish())
+        found = urls(site, run)
+        aside = rejects("--data", run.data)
+    assert set(found) == {"/", "/list?page=2", "/list?page=3"}
+    assert found["/"]["fields"]["items"][0] == {"name": "Notice 10", "date": "2024-01-10"}
+    assert len(found["/list?page=3"]["fields"]["items"]) == 2
+    assert [(row["field"], row["reason"]) for row in aside] == [("date", "1 of 3 items")]
+
+
+def test_a_list_job_without_a_list_is_refused(site: SmallSite, tmp_path: Path) -> None:
+    ended = run_of(site, tmp_path, 'kind = "list"').finish()
+    assert ended.returncode == 2
+    assert "kind: list wants a table [list]" in ended.stderr

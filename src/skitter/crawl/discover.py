@@ -7,15 +7,17 @@ the page and are not remembered.
 """
 
 from collections import Counter
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from skitter.crawl.aliases.book import AliasBook
 from skitter.crawl.judge import Judge
-from skitter.crawl.link_rules import Areas, Ruling
+from skitter.crawl.link_rules import Areas, RuledLink, Ruling
 from skitter.crawl.linked import Linked
 from skitter.crawl.ordering import DOUBTFUL_RANK, DOUBTFUL_SCORE, LINK_RANK, depth_first_rank
 from skitter.crawl.relevance import MOVE_UP, Relevance, best_texts, without_fragment
 from skitter.crawl.traps.guard import TrapGuard
+from skitter.errors import UrlError
 from skitter.frontier.model import Link
 from skitter.job.spec import Job, Order
 from skitter.parse.page import ParsedPage
@@ -225,13 +227,15 @@ class LinkFinder:
         referrer: str = "",
         rank: int | None = None,
         ruling: Ruling | None = None,
+        data: bytes = b"",
     ) -> Link:
         """Return a link of this job: class and priority by its rules, else by the job."""
         if rank is None:
             rank = depth_first_rank(depth) if self._depth_first else LINK_RANK
         page_class, priority = PageClass.DATA, self._job.priority
-        if self._rules is not None:
-            ruling = ruling or self._rules.decide(normal.url, normal.host)
+        if ruling is None and self._rules is not None:
+            ruling = self._rules.decide(normal.url, normal.host)
+        if ruling is not None:
             page_class = page_class if ruling.page_class is None else ruling.page_class
             priority = priority if ruling.priority is None else ruling.priority
         return Link(
@@ -245,7 +249,36 @@ class LinkFinder:
             depth=depth,
             rank=rank,
             referrer=referrer,
+            data=data,
         )
+
+    def entry_ruling(self, normal: NormalUrl) -> Ruling | None:
+        """Return what the rules say of a start, which need not fit any."""
+        ruling = None if self._rules is None else self._rules.decide(normal.url, normal.host)
+        if ruling is not None and ruling.number is not None:
+            return ruling
+        is_list = self._job.list_ is not None
+        return Ruling(None, follow=True, page_class=PageClass.NAV if is_list else PageClass.DATA)
+
+    def ruled_links(self, found: Iterable[RuledLink], url: str, depth: int) -> list[Link]:
+        """Return the links that rules took of the page at ``url``, as far as they may be asked."""
+        links = []
+        for one in found:
+            try:
+                normal = self._normaliser.absolute(one.url)
+            except UrlError:
+                self.cut[Code.SCHEME] += 1
+                continue
+            deep = depth + one.deeper
+            if normal.host in self.aliases.names:
+                normal = self.under_kept_name(normal, deep, url)
+            refusal = self._judge.refusal(normal.url, normal.host, deep)
+            if refusal is not None:
+                self.cut[refusal] += 1
+                continue
+            ruling = Ruling(None, follow=True, page_class=one.page_class)
+            links.append(self.make_link(normal, deep, url, None, ruling, one.data))
+        return links
 
     def _slot(self, normal: NormalUrl) -> int:
         kind = self._job.partition

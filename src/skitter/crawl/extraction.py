@@ -1,20 +1,26 @@
 """What the rules of a job take of its pages; records that lack a required field are set aside."""
 
 import re
-from collections.abc import Mapping
-from typing import Final, NamedTuple
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+import msgspec
+from turbohtml import Document
 
 from skitter.clock import Clock
-from skitter.crawl.link_rules import LinkRules
-from skitter.frontier.model import Lease
-from skitter.job.rules import NOTHING
+from skitter.crawl.link_rules import LinkRules, RuledLink
+from skitter.frontier.model import MAX_DATA_BYTES, Lease
 from skitter.job.spec import Job
 from skitter.parse.page import ParsedPage
-from skitter.parse.rules.ruleset import Fields, Picked, make_sight
+from skitter.parse.rules.field import Sight
+from skitter.parse.rules.ruleset import Fields, Item, ListPage, Picked, make_sight
 from skitter.pipeline.record import PageRecord
 from skitter.types import Outcome, PageClass
 
 DETAIL: Final = "detail"
+LIST: Final = "list"
+_NOTHING: Final[tuple[object, ...]] = (None, "", [])
 _EMPTY: Final = "is empty"
 _REJECT = re.compile(r"rule ([^:]+): field ([^:]+): (.*)")
 
@@ -27,6 +33,18 @@ class Reject(NamedTuple):
     reason: str
 
 
+class _Carried(msgspec.Struct, omit_defaults=True):
+    """What an item's own page is told of the item."""
+
+    fields: dict[str, Any] = {}
+    required: list[str] = []
+    """Those of them that must not be empty."""
+
+
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder(_Carried).decode
+
+
 class Extraction:
     """The rule sets of one job, compiled."""
 
@@ -37,33 +55,88 @@ class Extraction:
         self._sets: Mapping[str, Fields] = {
             name: Fields(rules.fields) for name, rules in named.items() if rules.fields
         }
+        self._list = None if job.list_ is None else ListPage(job.list_)
+        self._continues = job.list_ is not None and job.list_.continue_
+        self._required = [
+            name
+            for name, rule in (job.list_.fields.items() if job.list_ is not None else ())
+            if rule.required
+        ]
 
     @classmethod
     def of(cls, job: Job, links: LinkRules | None, clock: Clock) -> "Extraction | None":
         """Return what a job takes of its pages; None where it takes nothing."""
         made = cls(job, links, clock)
-        return made if made._sets else None
+        return made if made._sets or made._list is not None else None
 
     def rule_of(self, lease: Lease) -> str:
         """Return the name of the rule set for a page; "none" for nothing."""
-        if self._links is not None:
+        if self._links is not None and not lease.data:
             said = self._links.decide(lease.url, lease.host).extract
             if said is not None:
                 return said
-        return DETAIL if lease.page_class is PageClass.DATA else NOTHING
+        return DETAIL if lease.page_class is PageClass.DATA else LIST
 
-    def read(self, record: PageRecord, page: ParsedPage, lease: Lease) -> None:
-        """Fill in the fields of a page; without a required one its record is set aside."""
+    def read(
+        self, record: PageRecord, page: ParsedPage, lease: Lease, *, noindex: bool
+    ) -> list[RuledLink]:
+        """Fill in the fields of a page; answers the links that its rules found.
+
+        Without a required field the record is set aside. Of a page that asks not to be kept only
+        the links are taken.
+        """
         rule = self.rule_of(lease)
-        fields = self._sets.get(rule)
-        if fields is None or page.document is None or page.joiner is None:
-            return
+        if page.document is None or page.joiner is None:
+            return []
         sight = make_sight(page.document, page.joiner, now=self._clock.now_ms() / 1000)
-        picked = fields.read(page.document, sight)
-        record.fields = picked.fields
-        if picked.missing:
+        if rule == LIST:
+            return [] if self._list is None else self._read_list(record, page.document, sight)
+        if not noindex:
+            self._read_fields(rule, record, page.document, sight, lease)
+        return []
+
+    def _read_fields(
+        self, rule: str, record: PageRecord, document: Document, sight: Sight, lease: Lease
+    ) -> None:
+        fields = self._sets.get(rule)
+        picked = Picked() if fields is None else fields.read(document, sight)
+        carried = _decode(lease.data) if lease.data else _Carried()
+        # What both have is the page's own, unless it is empty there.
+        own = {name: value for name, value in picked.fields.items() if value not in _NOTHING}
+        record.fields = {**picked.fields, **carried.fields, **own}
+        wanting = [name for name in picked.missing if record.fields[name] in _NOTHING]
+        words = [reject_words(rule, Picked(missing=wanting, problems=picked.problems))]
+        listed = [name for name in carried.required if record.fields.get(name) in _NOTHING]
+        words.append(reject_words(LIST, Picked(missing=listed)))
+        if any(words):
             record.outcome = Outcome.REJECTED
-            record.error = reject_words(rule, picked)
+            record.error = "; ".join(filter(None, words))
+
+    def _read_list(self, record: PageRecord, document: Document, sight: Sight) -> list[RuledLink]:
+        assert self._list is not None
+        found = self._list.read(document, sight)
+        links = [RuledLink(url, PageClass.NAV, deeper=0) for url in found.next_urls]
+        if not self._continues:
+            whole = [item.picked for item in found.items if not item.picked.missing]
+            record.fields = {"items": [picked.fields for picked in whole]}
+            record.error = _wanting(found.items)
+            return links
+        for item in found.items:
+            if item.url is not None:
+                carried = _encode(_Carried(fields=item.picked.fields, required=self._required))
+                data = carried if len(carried) <= MAX_DATA_BYTES else b""
+                links.append(RuledLink(item.url, PageClass.DATA, data))
+        lost = sum(item.url is None for item in found.items)
+        if lost:
+            record.error = f"rule {LIST}: field detail_url: {lost} of {len(found.items)} items"
+        return links
+
+
+def _wanting(items: Sequence[Item]) -> str | None:
+    """Say which items of a list were left out for want of a field."""
+    counts = Counter(name for item in items for name in item.picked.missing)
+    told = [f"rule {LIST}: field {name}: {n} of {len(items)} items" for name, n in counts.items()]
+    return "; ".join(told) or None
 
 
 def reject_words(rule: str, picked: Picked) -> str:

@@ -52,6 +52,17 @@ class Ruling(NamedTuple):
         return f"{words}: {', '.join(more)}" if more else words
 
 
+class RuledLink(NamedTuple):
+    """A link that rules for fields have taken of a page."""
+
+    url: str
+    page_class: PageClass
+    data: bytes = b""
+    """What goes with it to its own page."""
+    deeper: int = 1
+    """How much further from the start it is."""
+
+
 NO_RULE: Final = Ruling(None, follow=False)
 
 

@@ -108,7 +108,9 @@ class SitemapFinder:
         if self._only and looks_like_sitemap(normal.url):
             return self.link(normal, 0, ENTRY)
         # What a person names comes before what relevance promises.
-        return self._finder.make_link(normal, 0, rank=0 if self._best else None)
+        return self._finder.make_link(
+            normal, 0, rank=0 if self._best else None, ruling=self._finder.entry_ruling(normal)
+        )
 
     def announced(self, url: str, host: HostKey, robots: AgentRobots | None) -> list[Link]:
         """Return the sitemaps of the site of ``url``, the first time the site is met."""

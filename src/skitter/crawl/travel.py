@@ -328,5 +328,7 @@ class Traveller:
         """Return the target of a redirect as a link."""
         lease = trip.lease
         if trip.is_page:
-            return self._with.finder.make_link(target, lease.depth, lease.url, lease.rank)
+            return self._with.finder.make_link(
+                target, lease.depth, lease.url, lease.rank, data=lease.data
+            )
         return self._with.sitemaps.link(target, lease.depth, lease.url, lease.rank)

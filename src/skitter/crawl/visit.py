@@ -22,10 +22,11 @@ from skitter.crawl.windows import PutOff
 from skitter.errors import FetchError, FrontierError
 from skitter.fetch.base import Response
 from skitter.frontier.model import MAX_LOST, MAX_LOST_SHARED, Freed, Lease, Link, Result
+from skitter.job.spec import Kind
 from skitter.parse.document import parse_page
 from skitter.parse.follow import FollowOptions
 from skitter.parse.page import ParsedPage
-from skitter.pipeline.record import TRAP_CLASS
+from skitter.pipeline.record import TRAP_CLASS, PageRecord
 from skitter.politeness.decision import Code, Decision
 from skitter.politeness.directives import robots_directives
 from skitter.types import HostKey, Outcome
@@ -62,6 +63,8 @@ class Visitor:
         scored = equipment.relevance is not None
         nofollow = not equipment.job.polite.robots
         rules = equipment.judge.links
+        self._follows = equipment.job.kind is not Kind.LIST or rules is not None
+        """Whether links are followed that no rule for fields has found."""
         self._plain = FollowOptions(
             nofollow=nofollow,
             texts=scored,
@@ -188,8 +191,7 @@ class Visitor:
         visit = self._endings.end(trip, outcome, None, response=response)
         assert visit.record is not None
         visit.digest = describe(visit.record, page, response, noindex=directives.noindex)
-        if equipment.extraction is not None and not directives.noindex:
-            equipment.extraction.read(visit.record, page, trip.lease)
+        ruled = self._extract(visit.record, page, trip.lease, noindex=directives.noindex)
         if equipment.aliases is not None:
             visit.alike = equipment.aliases.saw(
                 visit.record, response.body, visit.digest, trip.host
@@ -198,8 +200,18 @@ class Visitor:
             visit.wider_scope = [trip.url]
             equipment.widen(visit.wider_scope)
         if not directives.nofollow:
-            visit.links = [*visit.links, *self._links(trip, page)]
+            visit.links = [*visit.links, *ruled, *self._links(trip, page)]
         return visit
+
+    def _extract(
+        self, record: PageRecord, page: ParsedPage, lease: Lease, *, noindex: bool
+    ) -> list[Link]:
+        """Fill in what the job's rules take of a page; answers the links they found."""
+        extraction = self._with.extraction
+        if extraction is None:
+            return []
+        found = extraction.read(record, page, lease, noindex=noindex)
+        return self._with.finder.ruled_links(found, record.final_url or record.url, lease.depth)
 
     def _parse(self, trip: Trip, response: Response) -> ParsedPage:
         equipment, lease = self._with, trip.lease
@@ -228,4 +240,6 @@ class Visitor:
 
     def _links(self, trip: Trip, page: ParsedPage) -> list[Link]:
         lease = trip.lease
+        if not self._follows:
+            return []
         return self._with.finder.links(page, trip.url, lease.depth, lease.rank)

@@ -164,13 +164,13 @@ class LinkRule(Part):
     )
     extract: str | None = Field(
         default=None,
-        description="What is taken of such a page: `detail`, `none` or a name in `rules`; left"
-        " out = `detail` of a data page, nothing of a nav page.",
+        description="What is taken of such a page: `detail`, `list`, `none` or a name in `rules`;"
+        " left out = `detail` of a data page, `list` of a nav page.",
     )
     priority: Priority | None = Field(default=None, description="0 (last) to 9 (first).")
 
 
 NOTHING: Final = "none"
-EXTRACTS: Final = ("detail", NOTHING)
+EXTRACTS: Final = ("detail", "list", NOTHING)
 """What a link rule may say in ``extract`` beside the names of further rule sets."""
 RuleName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,64}$")]

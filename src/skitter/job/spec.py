@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Annotated, Final
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import ConfigDict, Field, ValidationError, model_validator
 
 from skitter.errors import ConfigError
 from skitter.job.fields import (
@@ -36,7 +36,7 @@ from skitter.job.parts import (
     Urls,
 )
 from skitter.job.problem import Vocabulary, refuse
-from skitter.job.rules import EXTRACTS, LinkRule, RuleName, RuleSet
+from skitter.job.rules import EXTRACTS, LinkRule, ListRules, RuleName, RuleSet
 from skitter.url.partition import Partition
 from skitter.url.scope import ScopeKind
 
@@ -50,6 +50,7 @@ class Kind(StrEnum):
 
     SITE = "site"
     WEB = "web"
+    LIST = "list"
 
 
 class Order(StrEnum):
@@ -71,6 +72,8 @@ class Sitemaps(StrEnum):
 class Job(Part):
     """What a user asked for. Defaults come from the kind."""
 
+    model_config = ConfigDict(populate_by_name=True)
+
     entries: EntryUrls = Field(default=(), description="URLs to start from.")
     id: JobId = Field(
         default_factory=lambda data: derived_id(data["entries"]),
@@ -78,7 +81,8 @@ class Job(Part):
     )
     kind: Annotated[Kind, Field(strict=False)] = Field(
         default=Kind.SITE,
-        description="`site` stays on the entries' hosts, `web` goes where links lead.",
+        description="`site` stays on the entries' hosts, `web` goes where links lead, `list` reads"
+        " lists by the rules in `list`, and the pages of their items.",
     )
     owner: str = Field(default="", description="Who asked.")
     depth: Depth | None = Field(
@@ -98,12 +102,12 @@ class Job(Part):
         description="Breadth first, depth first, or the most relevant to `keywords` first.",
     )
     sitemaps: Annotated[Sitemaps, Field(strict=False)] = Field(
-        default=Sitemaps.AUTO,
+        default_factory=lambda data: _default_sitemaps(data["kind"]),
         description="`auto` also fetches what sitemaps list, `only` follows no links but theirs,"
         " `no` reads none.",
     )
     scope: Annotated[ScopeKind, Field(strict=False)] = Field(
-        default_factory=lambda data: _default_scope(data["kind"]),
+        default_factory=lambda data: default_scope(data["kind"]),
         description="Which links are followed: same host, registered domain, sub-site, or any.",
     )
     partition: Annotated[Partition, Field(strict=False)] = Field(
@@ -119,6 +123,9 @@ class Job(Part):
         default=(),
         description="Which links are followed, and as what; the first rule that fits counts, and"
         " a link that fits none is left alone. None = all of them.",
+    )
+    list_: ListRules | None = Field(
+        default=None, alias="list", description="What is taken of list pages: nav pages, entries."
     )
     detail: RuleSet = RuleSet()
     rules: dict[RuleName, RuleSet] = Field(
@@ -146,6 +153,8 @@ class Job(Part):
 
     @model_validator(mode="after")
     def _rules_are_there(self) -> "Job":
+        if self.kind is Kind.LIST and self.list_ is None:
+            raise ValueError("kind: list wants a table [list] that says where its items are")
         known = (*EXTRACTS, *self.rules)
         for number, rule in enumerate(self.links):
             if rule.extract is not None and rule.extract not in known:
@@ -198,11 +207,11 @@ class Job(Part):
 JOB_VOCABULARY: Final = Vocabulary(
     model=Job,
     later_keys={
-        "": frozenset({"refresh", "list", "article", "jump", "render", "related"}),
+        "": frozenset({"refresh", "article", "jump", "render", "related"}),
         "http": frozenset({"agents", "cookies", "proxy", "proxies", "render"}),
     },
     later_values={
-        "kind": frozenset({"list", "news", "resolve"}),
+        "kind": frozenset({"news", "resolve"}),
         "limits.overflow": frozenset({"reject"}),
     },
 )
@@ -226,8 +235,14 @@ def identity_difference(stored: Mapping[str, object], wanted: Mapping[str, objec
     return "; ".join(parts) or None
 
 
-def _default_scope(kind: Kind) -> ScopeKind:
-    return ScopeKind.ANY if kind is Kind.WEB else ScopeKind.HOST
+def default_scope(kind: Kind) -> ScopeKind:
+    """Return which links a job of some kind follows unless it says otherwise."""
+    scopes = {Kind.WEB: ScopeKind.ANY, Kind.LIST: ScopeKind.DOMAIN}
+    return scopes.get(kind, ScopeKind.HOST)
+
+
+def _default_sitemaps(kind: Kind) -> Sitemaps:
+    return Sitemaps.NO if kind is Kind.LIST else Sitemaps.AUTO
 
 
 def _default_order(keywords: tuple[str, ...]) -> Order:

@@ -16,7 +16,7 @@ from skitter.errors import ConfigError
 from skitter.frontier.base import FrontierReader
 from skitter.pipeline.base import SINK_MARKS
 from skitter.pipeline.record import decode_line, is_listed
-from skitter.types import JobNumber, Outcome
+from skitter.types import JobNumber
 
 Question = Mapping[str, object]
 
@@ -131,7 +131,7 @@ class Answers:
         while True:
             notes, after = await self._reader.notes(self._number, after)
             for note in notes:
-                if _kind(note).outcome == Outcome.REJECTED:
+                if b'"error":"rule ' in note:
                     record = decode_line(note)
                     for reject in read_rejects(record.error):
                         count += 1

@@ -65,5 +65,7 @@ def _leads_to(note: bytes, host: HostKey) -> bool:
 def _link(equipment: Equipment, trip: Trip, kept: NormalUrl) -> Link:
     lease = trip.lease
     if trip.is_page:
-        return equipment.finder.make_link(kept, lease.depth, lease.referrer, lease.rank)
+        return equipment.finder.make_link(
+            kept, lease.depth, lease.referrer, lease.rank, data=lease.data
+        )
     return equipment.sitemaps.link(kept, lease.depth, lease.referrer, lease.rank)
