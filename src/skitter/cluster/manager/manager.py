@@ -265,7 +265,8 @@ class Manager:
                 return Answer(id=order.id, workers=tuple(listed))
             case Stop(worker=number):
                 stopped = self._roster.stop(number)
-                self._journal.say(f"told to stop {number}")
+                goes_on = "" if stopped.id == number else f", for which {stopped.id} goes on"
+                self._journal.say(f"told to stop {number}{goes_on}")
                 self._let_end(stopped)
                 return Answer(id=order.id, workers=(stopped,))
             case ReadLogs() as wanted:
