@@ -289,7 +289,10 @@ class Manager:
             numbers = [wanted.worker]
             if wanted.worker != MANAGER:
                 self._roster.worker(wanted.worker)
-        return pieces(self._ledger.log_of, numbers, wanted.lines, wanted.after)
+        try:
+            return pieces(self._ledger.log_of, numbers, wanted.lines, wanted.after)
+        except OSError as error:
+            raise ConfigError(f"logs cannot be read: {error.strerror}") from error
 
     # What others are told
 
