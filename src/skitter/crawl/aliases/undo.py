@@ -9,17 +9,16 @@ import msgspec
 from skitter.clock import Clock
 from skitter.crawl.aliases.book import ALIAS_WORDS
 from skitter.crawl.aliases.rows import (
-    HOST,
     LINKS,
     AliasRow,
     LinksRow,
-    alias_rows,
     aliases_mark,
     encode,
-    host_mark,
     in_force,
     links_mark,
     links_rows,
+    read_aliases,
+    undone_mark,
 )
 from skitter.crawl.discover import LinkFinder
 from skitter.crawl.judge import Judge
@@ -76,7 +75,7 @@ class AliasDesk:
         row = await self._row(host)
         if not row.undone_ms:
             row = msgspec.structs.replace(row, undone_ms=self.clock.now_ms())
-        name = host_mark(self.number, row.alias)
+        name = undone_mark(self.number, row.alias)
         await self.frontier.ack([], news={name: encode(row)})
         self.heard(row)
         await asyncio.sleep(self.heard_s)
@@ -96,8 +95,7 @@ class AliasDesk:
         return (await self.frontier.offer(links)).new
 
     async def _row(self, host: str) -> AliasRow:
-        marks = await self.reader.marks(aliases_mark(self.number) + HOST)
-        rows = {row.alias: row for row in alias_rows(marks)}
+        rows = {row.alias: row for row in await read_aliases(self.reader, self.number)}
         found = rows.get(HostKey(host.strip().lower()))
         if found is None:
             known = ", ".join(sorted(in_force(rows.values()))) or "none"
@@ -157,10 +155,9 @@ class AliasDesk:
 
 async def list_aliases(reader: FrontierReader, number: JobNumber) -> list[dict[str, object]]:
     """Return the aliases of a job, those undone among them, ready for JSON."""
-    prefix = aliases_mark(number)
-    rows = alias_rows(await reader.marks(prefix + HOST))
+    rows = await read_aliases(reader, number)
     turned: dict[HostKey, int] = {}
-    for links in links_rows(await reader.marks(prefix + LINKS)):
+    for links in links_rows(await reader.marks(aliases_mark(number) + LINKS)):
         turned[links.alias] = turned.get(links.alias, 0) + links.count
     force = in_force(rows)
     return [_facts(row, force, turned.get(row.alias, 0)) for row in _sorted(rows)]

@@ -21,13 +21,11 @@ from skitter.crawl.aliases.facts import (
     stored_fact,
 )
 from skitter.crawl.aliases.rows import (
-    HOST,
     LINKS,
     PAIR,
     AliasRow,
     PairRow,
     Sample,
-    alias_rows,
     aliases_mark,
     decode_alias,
     encode,
@@ -36,6 +34,8 @@ from skitter.crawl.aliases.rows import (
     links_rows,
     pair_mark,
     pair_rows,
+    read_aliases,
+    undone_mark,
 )
 from skitter.crawl.aliases.verdict import (
     HOME,
@@ -105,8 +105,7 @@ class AliasWatch:
 
     async def take_up_news(self) -> None:
         """Go by what other members or an operator have decided."""
-        marks = await self._reader.marks(aliases_mark(self._number) + HOST)
-        self.take(alias_rows(marks))
+        self.take(await read_aliases(self._reader, self._number))
 
     def take(self, rows: Iterable[AliasRow]) -> None:
         """Go by decisions from here on."""
@@ -222,7 +221,8 @@ class AliasWatch:
             samples=tuple(samples),
         )
         name = host_mark(self._number, alias)
-        stored = decode_alias(await self._reader.mark(name) or b"")
+        undone = await self._reader.mark(undone_mark(self._number, alias))
+        stored = decode_alias(undone or await self._reader.mark(name) or b"")
         if stored is None:
             self._news[name] = encode(row)
             log.info("%s is from here on crawled as %s: %s", alias, kept, alias_of(row))

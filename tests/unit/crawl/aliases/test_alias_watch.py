@@ -8,7 +8,14 @@ from xxhash import xxh3_128_digest
 
 from skitter.crawl.aliases import watch as module
 from skitter.crawl.aliases.evidence import SAMPLE
-from skitter.crawl.aliases.rows import AliasRow, aliases_mark, decode_alias, encode, host_mark
+from skitter.crawl.aliases.rows import (
+    AliasRow,
+    aliases_mark,
+    decode_alias,
+    encode,
+    host_mark,
+    undone_mark,
+)
 from skitter.crawl.aliases.standing import Standing
 from skitter.crawl.aliases.watch import AliasWatch
 from skitter.crawl.trip import Visit
@@ -227,6 +234,26 @@ async def test_an_operator_has_the_last_word() -> None:
             await watched.fetch("a.test", path)
             await watched.fetch("b.test", path)
     assert member.names == again.names == {}
+
+
+async def test_who_decides_after_an_undo_hears_of_it_first() -> None:
+    member = Member(Store(), "a.test")
+    undone = AliasRow(
+        alias=B,
+        kept=A,
+        origin="http://a.test",
+        since_ms=1,
+        equal=6,
+        common=6,
+        different=0,
+        undone_ms=5,
+    )
+    member.store.kept[undone_mark(JOB, B)] = encode(undone)
+    for path in PATHS:
+        await member.fetch("a.test", path)
+        await member.fetch("b.test", path)
+    assert member.names == {}
+    assert host_mark(JOB, B) not in member.store.kept
 
 
 def _fields(row: AliasRow) -> dict[str, Any]:
