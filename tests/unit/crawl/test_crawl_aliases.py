@@ -233,6 +233,16 @@ async def test_links_that_were_turned_come_back_if_they_belong_to_the_job(rig: A
     assert (await rig.frontier.look(rig.number, B, normal.fp)).state is UrlState.QUEUED
 
 
+async def test_links_that_were_turned_a_moment_ago_come_back(rig: AliasRig) -> None:
+    await rig.merge(B, A)
+    rig.judge.scope.add("http://b.test/")
+    for number in range(10):
+        rig.watch.book.turn(f"http://b.test/p{number}", B, 1, HostKey("c.test"))
+        await rig.frontier.ack([], marks=rig.watch.take_marks(rig.clock.boot()))
+        rig.clock.advance(1)
+    assert (await rig.desk.undo("b.test"))["queued"] == 10
+
+
 async def test_an_undo_that_is_killed_loses_nothing(
     rig: AliasRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:

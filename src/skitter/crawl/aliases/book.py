@@ -96,9 +96,13 @@ class AliasBook:
     def take_links(self) -> list[LinksRow]:
         """Return the rows of links that have changed since this was asked last."""
         changed, self._changed = self._changed, set()
+        return self.links_of(changed)
+
+    def links_of(self, aliases: Iterable[HostKey]) -> list[LinksRow]:
+        """Return the rows of links to some aliases, as far as any were turned."""
         return [
             LinksRow(alias=alias, count=turned.count, urls=list(turned.urls.items()))
-            for alias in sorted(changed)
+            for alias in sorted(aliases)
             if (turned := self._turned.get(alias)) is not None
         ]
 

@@ -1,7 +1,7 @@
 """Takes back that a host is another name of a site: its URLs are crawled as they are again."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 import msgspec
@@ -30,8 +30,9 @@ from skitter.types import HostKey, JobNumber, Outcome, Role
 from skitter.url.host import host_key
 from skitter.url.normalise import Normaliser
 
-HEARD_S = 2.5
-"""After this long every member has heard of it, and what it ended before is in the store."""
+HEARD_S = 3.5
+"""After this long every member has heard of it, and what it ended before is in the store, as are
+the links that it has turned."""
 BATCH = 200
 UNDO = "undo"
 """Stands for a member in the names of marks."""
@@ -63,8 +64,8 @@ class AliasDesk:
     judge: Judge
     finder: LinkFinder
     clock: Clock
-    heard: Callable[[AliasRow], None] = lambda _: None
-    """Tells this process at once, if it crawls."""
+    heard: Callable[[AliasRow], Mapping[str, bytes]] = lambda _: {}
+    """Tells this process at once, if it crawls; answers marks that it has to store then."""
     heard_s: float = HEARD_S
 
     async def undo(self, host: str) -> dict[str, object]:
@@ -77,7 +78,9 @@ class AliasDesk:
             row = msgspec.structs.replace(row, undone_ms=self.clock.now_ms())
         name = undone_mark(self.number, row.alias)
         await self.frontier.ack([], news={name: encode(row)})
-        self.heard(row)
+        marks = self.heard(row)
+        if marks:
+            await self.frontier.ack([], marks=marks)
         await asyncio.sleep(self.heard_s)
         queued = (await self.frontier.offer(await self._turned(row.alias))).new
         async for links in self._left_out(row.alias):

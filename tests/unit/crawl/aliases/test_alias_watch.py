@@ -14,6 +14,7 @@ from skitter.crawl.aliases.rows import (
     decode_alias,
     encode,
     host_mark,
+    links_rows,
     undone_mark,
 )
 from skitter.crawl.aliases.standing import Standing
@@ -337,6 +338,29 @@ async def test_turned_links_are_stored_now_and_then_and_read_again(
     await other.watch.open()
     assert _counted(again.watch) == {B: 1}
     assert _counted(other.watch) == {}
+
+
+async def test_a_member_that_hears_of_an_undo_stores_the_links_of_that_alias_at_once() -> None:
+    store = Store()
+    member = Member(store, "a.test", name="m")
+    rows = {
+        alias: AliasRow(
+            alias=alias, kept=A, origin="http://a.test", since_ms=1, equal=6, common=6, different=0
+        )
+        for alias in (B, C)
+    }
+    store.kept = {host_mark(JOB, alias): encode(row) for alias, row in rows.items()}
+    assert await member.watch.take_up_news() == {}
+    member.watch.take_marks(member.clock.boot())
+    for alias in (B, C):
+        member.watch.book.turn(f"http://{alias}/x", alias, 1, HostKey("d.test"))
+    assert await member.watch.take_up_news() == {}
+    store.kept[undone_mark(JOB, B)] = encode(AliasRow(**{**_fields(rows[B]), "undone_ms": 5}))
+    marks = await member.watch.take_up_news()
+    assert list(marks) == [f"{aliases_mark(JOB)}links:{B} m"]
+    [links] = links_rows(marks)
+    assert links.urls == [("http://b.test/x", 1)]
+    assert await member.watch.take_up_news() == {}
 
 
 def _counted(watch: AliasWatch) -> Mapping[str, int]:
