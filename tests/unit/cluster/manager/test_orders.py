@@ -169,6 +169,25 @@ async def test_an_order_that_was_overwritten_is_left_again(tmp_path: Path) -> No
         assert len(node.manager.report().workers) == 1
 
 
+async def test_an_order_that_is_left_again_rings_anew(tmp_path: Path) -> None:
+    marks = MemoryMarks()
+    rings: list[bytes] = []
+
+    def overwrite(written: Mapping[str, bytes]) -> None:
+        """Play somebody who is a moment faster than the node, once."""
+        if bell_mark("a") not in written:
+            return
+        rings.append(written[bell_mark("a")])
+        if len(rings) == 1:
+            [name] = [name for name in written if name.startswith("nodes:order:")]
+            asyncio.get_running_loop().call_soon(marks.kept.__setitem__, name, b"")
+
+    async with served(Node(tmp_path, plans(wanted=0)), marks):
+        marks.before_write = overwrite
+        await operator(marks).start("a")
+    assert len(set(rings)) == len(rings) == 2
+
+
 async def test_a_store_that_was_away_is_told_when_it_is_back(tmp_path: Path) -> None:
     marks = MemoryMarks()
     async with served(Node(tmp_path, plans(wanted=1)), marks) as node:
