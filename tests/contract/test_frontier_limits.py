@@ -10,6 +10,7 @@ from frontier_backends import BACKENDS, Rig, Store, open_rig
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from skitter.frontier.embedded.windows import KEEP_ROW, ROW, SWEEP_ABOVE
 from skitter.frontier.limits import Permit, TokenWish, Window, Wish
 from skitter.testing.virtual_clock import VirtualClock
 
@@ -143,6 +144,68 @@ async def test_grants_outlive_the_store(rig: Rig, end: str) -> None:
     assert await granted(rig, 5, KIND) == 0
     rig.tick(8)
     assert await granted(rig, 5, KIND) == 2
+
+
+@pytest.mark.parametrize("end", ["restart", "crash"])
+async def test_a_short_span_does_not_make_a_long_one_forget_over_a_restart(
+    rig: Rig, end: str
+) -> None:
+    hour, minute = Window("w", 5, 3_600_000), Window("w", 20, 62_300)
+    assert await granted(rig, 6, hour) == 5
+    await getattr(rig, end)()
+    rig.tick(120)
+    assert await granted(rig, 1, minute) == 1
+    assert await granted(rig, 6, hour) == 0
+    rig.tick(3_480)
+    assert await granted(rig, 6, hour) == 4
+
+
+async def test_more_windows_than_are_kept_without_a_look_outlive_the_store(tmp_path: Path) -> None:
+    backend = BACKENDS["embedded"](tmp_path, VirtualClock())
+    rig = await open_rig(backend)
+    full = [Wish(f"d{n}.example", (KIND,)) for n in range(SWEEP_ABOVE + 100) for _ in range(3)]
+    assert all(permit.granted for permit in await rig.store.permit(full))
+    await rig.restart()
+    rig.tick(2)
+    assert await granted(rig, 1, KIND, domain="other.example") == 1
+    assert not any(permit.granted for permit in await rig.store.permit(full))
+    await backend.close()
+
+
+async def test_windows_that_nobody_asks_for_leave_the_store(tmp_path: Path) -> None:
+    backend = BACKENDS["embedded"](tmp_path, VirtualClock())
+    rig = await open_rig(backend)
+
+    def rows() -> int:
+        rocks = rig.store._core.rocks  # type: ignore[attr-defined]
+        return sum(1 for start in (ROW, KEEP_ROW) for _ in rocks.scan_meta(start))
+
+    wishes = [Wish(f"d{n}.example", (KIND,)) for n in range(SWEEP_ABOVE + 1)]
+    await rig.store.permit(wishes)
+    assert rows() == 2 * len(wishes)
+    rig.tick(2 * KIND.span_ms / 1000)
+    await rig.store.permit([Wish(f"e{n}.example", (KIND,)) for n in range(len(wishes) + 1)])
+    assert rows() == 2 * (len(wishes) + 1)
+    rig.tick(2 * KIND.span_ms / 1000)
+    await rig.restart()
+    assert rows() == 2 * (len(wishes) + 1), "their grants may be in a longer window"
+    await backend.close()
+
+
+async def test_grants_of_a_release_that_kept_no_spans_are_read(tmp_path: Path) -> None:
+    backend = BACKENDS["embedded"](tmp_path, VirtualClock())
+    rig = await open_rig(backend)
+    assert await granted(rig, 6, Window("w", 5, 3_600_000)) == 5
+    rocks = rig.store._core.rocks  # type: ignore[attr-defined]
+    change = rig.store._core.change()  # type: ignore[attr-defined]
+    for row, _ in rocks.scan_meta(KEEP_ROW):
+        change.delete_meta(row)
+    change.commit()
+    await rig.restart()
+    rig.tick(120)
+    assert await granted(rig, 1, Window("w", 20, 62_300)) == 1
+    assert await granted(rig, 6, Window("w", 5, 3_600_000)) == 0
+    await backend.close()
 
 
 @pytest.mark.parametrize("kind", SHARED)

@@ -6,7 +6,7 @@ The records cross the seam; the rules below them are those of the embedded store
 
 from collections import deque
 from collections.abc import Iterable, Mapping
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -55,29 +55,36 @@ class TokenWish(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """Those in use included."""
 
 
+class Keep(NamedTuple):
+    """How long grants are kept, and until when a shorter span does not change that."""
+
+    span_ms: int
+    until_ms: int
+
+
 class SlidingLog:
     """The times of the last grants of one window, oldest first."""
 
-    __slots__ = ("_keep_ms", "_keep_until", "times")
+    __slots__ = ("keep", "times")
 
     def __init__(self, times: Iterable[int] = ()) -> None:
         self.times = deque(times)
-        self._keep_ms = 0
-        self._keep_until = 0
+        self.keep = Keep(0, 0)
 
-    def trim(self, now_ms: int, span_ms: int) -> list[int]:
+    def trim(self, now_ms: int, span_ms: int | None = None) -> list[int]:
         """Forget what no window asks for any more; answers what was forgotten.
 
-        Jobs may know one window by different spans: the longest of the last time decides.
+        Jobs may know one window by different spans: the longest of the last time decides. Without
+        a span nobody asks, and what was asked for before decides.
         """
-        if span_ms >= self._keep_ms or now_ms >= self._keep_until:
-            self._keep_ms, self._keep_until = span_ms, now_ms + 2 * span_ms
+        if span_ms is not None and (span_ms >= self.keep.span_ms or now_ms >= self.keep.until_ms):
+            self.keep = Keep(span_ms, now_ms + 2 * span_ms)
         times = self.times
         if times and times[-1] > now_ms + _STEPPED_MS:
             # The clock was set back: what is ahead of it was granted a moment ago.
             self.times = times = deque(min(time, now_ms) for time in times)
         gone: list[int] = []
-        while times and times[0] <= now_ms - self._keep_ms:
+        while times and times[0] <= now_ms - self.keep.span_ms:
             gone.append(times.popleft())
         return gone
 

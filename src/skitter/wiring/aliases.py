@@ -46,5 +46,5 @@ def make_desk(
         judge=explainer.judge,
         finder=finder,
         clock=store.clock,
-        heard=lambda row: watch.take([row]) if watch is not None else None,
+        heard=lambda row: watch.take([row]) if watch is not None else {},
     )

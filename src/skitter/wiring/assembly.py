@@ -152,8 +152,15 @@ class Assembly:
             if value == SEED:
                 equipment.home.add(url)
                 equipment.sitemaps.starts.add(url)
-        if equipment.aliases is not None:
-            await equipment.aliases.take_up_news()
+        await self.take_up_aliases()
+
+    async def take_up_aliases(self) -> None:
+        """Take up which hosts are one site, and store at once what an undo waits for."""
+        if self.equipment.aliases is None:
+            return
+        marks = await self.equipment.aliases.take_up_news()
+        if marks:
+            await self._store.frontier.ack([], marks=marks)
 
     async def _take_up_learned(self) -> None:
         equipment, reader = self.equipment, self._store.reader

@@ -165,9 +165,8 @@ class JobHost:
         [number] = found
         assembly = self._assemblies[number]
         reader, explainer = self._store.reader, assembly.explainer
-        if assembly.equipment.aliases is not None:
-            # Others crawl here: what they have recognised is in the store.
-            await assembly.equipment.aliases.take_up_news()
+        # Others crawl here: what they have recognised is in the store.
+        await assembly.take_up_aliases()
         return Answers(reader, number, explainer, aliases=assembly.aliases)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from skitter.clock import SystemClock
 from skitter.config import RunOptions
 from skitter.crawl.aliases.book import AliasBook
-from skitter.crawl.aliases.rows import HOST, alias_rows, aliases_mark
+from skitter.crawl.aliases.rows import read_aliases
 from skitter.crawl.commit import scope_mark, traps_mark
 from skitter.crawl.explain import Explainer
 from skitter.crawl.inspect import ask_running
@@ -237,7 +237,7 @@ async def make_explainer(
         guard.restore({name[len(traps) :]: value for name, value in stored.items()})
     aliases = AliasBook()
     if job.aliases.enabled:
-        aliases.take(alias_rows(await reader.marks(aliases_mark(number) + HOST)))
+        aliases.take(await read_aliases(reader, number))
     manners = Manners(
         job,
         fetcher=make_fetcher(job, RunOptions(data=data)),

@@ -43,6 +43,23 @@ class AliasRig(CrawlRig):
 
     async def open(self, *args: Any, **kwargs: Any) -> None:
         await super().open(*args, **kwargs)
+        await self.open_watch()
+        self.desk = AliasDesk(
+            job=self.job.id,
+            number=self.number,
+            reader=self.frontier,
+            frontier=self.frontier,
+            control=self.frontier,
+            normaliser=self.normaliser,
+            judge=self.judge,
+            finder=self.finder,
+            clock=self.clock,
+            heard=lambda row: self.watch.take([row]),
+            heard_s=0.0,
+        )
+
+    async def open_watch(self) -> None:
+        """Go by what is in the store, as a member does that begins."""
         entries = [self.normal(entry).host for entry in self.job.entries]
         sitemaps = self.equipment.sitemaps
         self.watch = AliasWatch(
@@ -58,19 +75,6 @@ class AliasRig(CrawlRig):
         self.visitor = Visitor(self.equipment, self.freed.append)
         self.committer = Committer(self.equipment, Outputs(self.equipment))
         self.seeder = Seeder(self.equipment)
-        self.desk = AliasDesk(
-            job=self.job.id,
-            number=self.number,
-            reader=self.frontier,
-            frontier=self.frontier,
-            control=self.frontier,
-            normaliser=self.normaliser,
-            judge=self.judge,
-            finder=self.finder,
-            clock=self.clock,
-            heard=lambda row: self.watch.take([row]),
-            heard_s=0.0,
-        )
 
     async def merge(self, alias: HostKey, kept: HostKey) -> None:
         """Let an alias be known."""
@@ -177,6 +181,43 @@ async def test_undo_brings_everything_back_and_it_stays(rig: AliasRig) -> None:
     assert (row["in_force"], row["undone_ms"]) == (False, rig.clock.now_ms()) or row["undone_ms"]
 
 
+async def test_a_decision_that_comes_late_does_not_take_back_an_undo(rig: AliasRig) -> None:
+    decided = AliasRow(
+        alias=B, kept=A, origin="http://a.test", since_ms=1, equal=6, common=6, different=0
+    )
+    late = {host_mark(rig.number, B): encode(decided)}
+    await rig.frontier.ack([], news=late)
+    await rig.watch.take_up_news()
+    await rig.desk.undo("b.test")
+    await rig.frontier.ack([], news=late)
+    await rig.watch.take_up_news()
+    await rig.open_watch()
+    assert rig.watch.book.names == {}
+    assert not rig.watch.book.may_merge(B, A)
+    [row] = await list_aliases(rig.frontier, rig.number)
+    assert (row["in_force"], row["undone_ms"]) == (False, rig.clock.now_ms())
+    await rig.crawl()
+    assert len(rig.requests(B)) == PAGES + 1
+
+
+async def test_an_undo_of_an_earlier_release_is_read(rig: AliasRig) -> None:
+    undone = AliasRow(
+        alias=B,
+        kept=A,
+        origin="http://a.test",
+        since_ms=1,
+        equal=6,
+        common=6,
+        different=0,
+        undone_ms=5,
+    )
+    await rig.frontier.ack([], news={host_mark(rig.number, B): encode(undone)})
+    await rig.open_watch()
+    assert not rig.watch.book.may_merge(B, A)
+    [row] = await list_aliases(rig.frontier, rig.number)
+    assert (row["in_force"], row["undone_ms"]) == (False, 5)
+
+
 async def test_links_that_were_turned_come_back_if_they_belong_to_the_job(rig: AliasRig) -> None:
     await rig.merge(B, A)
     rig.judge.scope.add("http://b.test/")
@@ -190,6 +231,16 @@ async def test_links_that_were_turned_come_back_if_they_belong_to_the_job(rig: A
     assert (await rig.desk.undo("b.test"))["queued"] == 1
     normal = rig.normal("http://b.test/p1")
     assert (await rig.frontier.look(rig.number, B, normal.fp)).state is UrlState.QUEUED
+
+
+async def test_links_that_were_turned_a_moment_ago_come_back(rig: AliasRig) -> None:
+    await rig.merge(B, A)
+    rig.judge.scope.add("http://b.test/")
+    for number in range(10):
+        rig.watch.book.turn(f"http://b.test/p{number}", B, 1, HostKey("c.test"))
+        await rig.frontier.ack([], marks=rig.watch.take_marks(rig.clock.boot()))
+        rig.clock.advance(1)
+    assert (await rig.desk.undo("b.test"))["queued"] == 10
 
 
 async def test_an_undo_that_is_killed_loses_nothing(

@@ -7,12 +7,15 @@ place as such a number and an offset, which holds when the file is renamed.
 """
 
 import os
+import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO, Final
 
 import msgspec
+
+from skitter.errors import ConfigError
 
 MAX_BYTES: Final = 1 << 20
 """A file that has grown beyond this is turned over."""
@@ -21,6 +24,8 @@ GENERATIONS: Final = 3
 MAX_PIECE: Final = 64 << 10
 """What is read at a time, at most."""
 STDERR: Final = 2
+SHOWN_CHARS: Final = 40
+"""Of a place that is none, in words."""
 
 
 class Piece(msgspec.Struct, frozen=True):
@@ -82,10 +87,14 @@ def last_lines(path: Path, lines: int, max_bytes: int = MAX_PIECE) -> Piece:
 
 
 def lines_after(path: Path, cursor: str, max_bytes: int = MAX_PIECE) -> Piece:
-    """Return what was written behind ``cursor``; from the oldest line if that place is gone."""
+    """Return what was written behind ``cursor``; from the oldest line if that place is gone.
+
+    Raises ``ConfigError`` for a cursor that is none.
+    """
+    place = _place(cursor)
     files = _open_all(path)
     try:
-        return _after(files, cursor, max_bytes)
+        return _after(files, cursor, place, max_bytes)
     finally:
         _close(files)
 
@@ -105,11 +114,26 @@ def pieces(
     return found
 
 
-def _after(files: dict[int, BinaryIO], cursor: str, max_bytes: int) -> Piece:
-    number, _, offset = cursor.partition(":")
-    first = int(number) if number and int(number) in files else 0
+def _place(cursor: str) -> tuple[int, int]:
+    """Return the number of a file and an offset in it."""
+    if not cursor:
+        return 0, 0
+    # It comes from afar; what no file system can have is no place, either.
+    found = re.fullmatch(r"([0-9]{1,12}):([0-9]{1,12})", cursor)
+    if found is None:
+        raise ConfigError(
+            f"place {cursor[:SHOWN_CHARS]!r} in a log; wanted one that came with earlier lines"
+        )
+    return int(found[1]), int(found[2])
+
+
+def _after(
+    files: dict[int, BinaryIO], cursor: str, place: tuple[int, int], max_bytes: int
+) -> Piece:
+    number, offset = place
+    first = number if number in files else 0
     if first:
-        files[first].seek(int(offset))
+        files[first].seek(offset)
     found = b""
     for number_now, file in files.items():
         if number_now < first:

@@ -265,7 +265,8 @@ class Manager:
                 return Answer(id=order.id, workers=tuple(listed))
             case Stop(worker=number):
                 stopped = self._roster.stop(number)
-                self._journal.say(f"told to stop {number}")
+                goes_on = "" if stopped.id == number else f", for which {stopped.id} goes on"
+                self._journal.say(f"told to stop {number}{goes_on}")
                 self._let_end(stopped)
                 return Answer(id=order.id, workers=(stopped,))
             case ReadLogs() as wanted:
@@ -288,7 +289,10 @@ class Manager:
             numbers = [wanted.worker]
             if wanted.worker != MANAGER:
                 self._roster.worker(wanted.worker)
-        return pieces(self._ledger.log_of, numbers, wanted.lines, wanted.after)
+        try:
+            return pieces(self._ledger.log_of, numbers, wanted.lines, wanted.after)
+        except OSError as error:
+            raise ConfigError(f"logs cannot be read: {error.strerror}") from error
 
     # What others are told
 

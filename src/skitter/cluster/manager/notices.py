@@ -5,7 +5,7 @@
 | ``nodes:list:NODE`` | the node, at every change | what it is and its list of workers |
 | ``nodes:pulse:NODE`` | the node, every two seconds | that it is there, and how its workers stand |
 | ``nodes:order:NODE:BOX`` | whoever gives an order | the order |
-| ``nodes:bell:NODE`` | the same, in one step with it | the id of the order |
+| ``nodes:bell:NODE`` | the same, in one step with it | a number of its own |
 | ``nodes:answer:NODE:BOX`` | the node | what came of it |
 
 A node looks at its bell alone, so waiting for orders costs one small read. A box is used again when

@@ -194,7 +194,9 @@ class NodeOrders:
             if await self._is_free(node, one):
                 box = one
                 break
-        marks = {order_mark(node, box): encode(order), bell_mark(node): order.id.encode()}
+        # No ring is like another: a node that has heard this order ring before looks again.
+        ring = secrets.token_hex(8).encode()
+        marks = {order_mark(node, box): encode(order), bell_mark(node): ring}
         await self._frontier.ack((), marks=marks)
         return box
 

@@ -35,6 +35,8 @@ BELL_S: Final = 0.5
 """Between looks for orders."""
 PULSES: Final = 15
 """Signs of life between two reports of a node on which nothing changes."""
+NAME_LOOKS: Final = 8
+"""How often a node that has begun looks whether another has its name."""
 TROUBLE_S: Final = 2.0
 """Before the store is asked again that could not answer."""
 GOODBYE_S: Final = 2.0
@@ -67,6 +69,9 @@ class Post:
         self._clock = clock
         """The store's."""
         self._rung: bytes | None = None
+        self._has_told = False
+        self._name_looks = 0
+        self._met_other = False
 
     async def check_name(self, name: str, earlier: str) -> None:
         """Raise ``ConfigError`` when another node uses a name.
@@ -80,10 +85,7 @@ class Post:
             if pulse.session == earlier or is_past or report is None or report.stopped:
                 return
             if pulse != first:
-                raise ConfigError(
-                    f"node name {name!r}: another one on {report.machine} uses it;"
-                    " wanted a name of its own for each"
-                )
+                raise _taken(report)
             # One that was killed a moment ago is not heard of again.
             await asyncio.sleep(BELL_S)
 
@@ -117,6 +119,7 @@ class Post:
         report = subject.report()
         pulse = encode(subject.pulse(self._clock.now_ms()))
         await self._put({list_mark(report.name): encode(report), pulse_mark(report.name): pulse})
+        self._has_told = True
         # After some time all of it is told anew: a store may have lost its last moments.
         for _ in range(PULSES):
             if await _within(PULSE_S, subject.changed.wait()):
@@ -126,7 +129,9 @@ class Post:
 
     async def _fetch(self, subject: Subject) -> None:
         """Look whether somebody has rung; then look into every box."""
-        node = subject.report().name
+        own = subject.report()
+        await self._mind_name(own, subject)
+        node = own.name
         rung = await self._reader.mark(bell_mark(node)) or b""
         if rung == self._rung:
             return
@@ -136,6 +141,24 @@ class Post:
                 answer = await subject.obey(order)
                 await self._put({answer_mark(node, box): encode(answer)})
         self._rung = rung
+
+    async def _mind_name(self, own: Report, subject: Subject) -> None:
+        """Give way to a node of the same name that began at the same moment, unless it is later.
+
+        Neither of them could find the other before its first report.
+        """
+        if not self._has_told or self._name_looks >= NAME_LOOKS:
+            return
+        self._name_looks += 1
+        found = await self._report(own.name)
+        if found is None or found.session == own.session or found.stopped:
+            return
+        is_later = (found.since_ms, found.session) < (own.since_ms, own.session)
+        if is_later and self._met_other:
+            raise _taken(found)
+        # Told anew, for the other to see it. One that was killed says nothing in return.
+        self._met_other = True
+        subject.changed.set()
 
     async def _order_in(self, node: str, box: int) -> Order | None:
         """Return an order that is to be carried out."""
@@ -157,6 +180,13 @@ class Post:
 
     async def _put(self, marks: dict[str, bytes]) -> None:
         await self._frontier.ack((), marks=marks)
+
+
+def _taken(other: Report) -> ConfigError:
+    return ConfigError(
+        f"node name {other.name!r}: another one on {other.machine} uses it;"
+        " wanted a name of its own for each"
+    )
 
 
 async def _keep_on(step: Callable[[], Awaitable[None]], pause_s: float) -> None:

@@ -176,17 +176,29 @@ class Roster:
         return [self._list(kind, priority, origin) for _ in range(count)]
 
     def stop(self, number: int) -> ListedWorker:
-        """Let a worker end for good; raises ``ConfigError`` for one that is gone."""
-        worker = self.worker(number)
+        """Let a worker end for good; raises ``ConfigError`` for one that is gone.
+
+        Whoever goes on for it ends instead: the order may have been given before its manager was
+        started again.
+        """
+        worker = self._last_of(number)
         match worker.state:
             case State.FINISHED:
-                raise ConfigError(f"worker {number}: it is gone already: {worker.ended}")
+                raise ConfigError(f"worker {worker.id}: it is gone already: {worker.ended}")
             case State.WAITING | State.RESTING:
                 return self._finish(worker, "stopped", wanted=False)
             case State.RUNNING:
                 return self._set(worker, state=State.STOPPING, wanted=False)
             case State.STOPPING:
                 return self._set(worker, wanted=False)
+
+    def _last_of(self, number: int) -> ListedWorker:
+        """Return who goes on for a worker; itself when nobody does."""
+        worker = self.worker(number)
+        heirs = {one.follows: one for one in self._workers.values() if one.follows}
+        while worker.id in heirs:
+            worker = heirs[worker.id]
+        return worker
 
     # What there is to do
 

@@ -10,6 +10,10 @@ from skitter.types import HostKey
 MOST_ALIASES = 10_000
 MOST_URLS = 500
 """Links to one alias that are kept: after an undo they are followed as they were."""
+MOST_KEPT = 50_000
+"""Links to all aliases together that are kept, about 8 MB."""
+FEWEST_URLS = 5
+"""Links to one alias that are kept even then: its pages link to the others."""
 MAX_URL_CHARS = 400
 ALIAS_WORDS = "alias of"
 """How the error of a record begins whose page is crawled under another name."""
@@ -32,6 +36,8 @@ class AliasBook:
         """What is in force, by alias."""
         self._rows: dict[HostKey, AliasRow] = {}
         self._turned: dict[HostKey, _Turned] = {}
+        self._kept = 0
+        """Links that are kept, over all aliases."""
         self._changed: set[HostKey] = set()
 
     def take(self, rows: Iterable[AliasRow]) -> None:
@@ -84,21 +90,32 @@ class AliasBook:
         turned = self._turned.setdefault(host, _Turned())
         turned.count += 1
         self._changed.add(host)
-        if len(turned.urls) < MOST_URLS and len(url) <= MAX_URL_CHARS:
-            turned.urls.setdefault(url, depth)
+        self._keep(turned, url, depth)
         return kept
+
+    def _keep(self, turned: _Turned, url: str, depth: int) -> None:
+        most = MOST_URLS if self._kept < MOST_KEPT else FEWEST_URLS
+        if len(turned.urls) < most and len(url) <= MAX_URL_CHARS and url not in turned.urls:
+            turned.urls[url] = depth
+            self._kept += 1
 
     def restore_links(self, rows: Mapping[HostKey, LinksRow]) -> None:
         """Go on counting links where an earlier run has stopped."""
         for alias, row in rows.items():
-            self._turned[alias] = _Turned(row.count, dict(row.urls))
+            turned = self._turned[alias] = _Turned(row.count)
+            for url, depth in row.urls:
+                self._keep(turned, url, depth)
 
     def take_links(self) -> list[LinksRow]:
         """Return the rows of links that have changed since this was asked last."""
         changed, self._changed = self._changed, set()
+        return self.links_of(changed)
+
+    def links_of(self, aliases: Iterable[HostKey]) -> list[LinksRow]:
+        """Return the rows of links to some aliases, as far as any were turned."""
         return [
             LinksRow(alias=alias, count=turned.count, urls=list(turned.urls.items()))
-            for alias in sorted(changed)
+            for alias in sorted(aliases)
             if (turned := self._turned.get(alias)) is not None
         ]
 

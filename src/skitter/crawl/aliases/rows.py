@@ -1,6 +1,8 @@
 """What is stored of aliases: small marks of one job, in JSON.
 
-- ``host:ALIAS``: a host that is crawled under another name, and why; also after that was undone.
+- ``host:ALIAS``: a host that is crawled under another name, and why.
+- ``undone:ALIAS``: the same, undone by an operator. Members do not write it, so that who decides
+  late cannot take it back.
 - ``pair:ONE OTHER MEMBER``: two hosts with equal pages, as far as a member has noticed.
 - ``links:ALIAS MEMBER``: links to an alias that led to the kept host instead.
 """
@@ -10,9 +12,11 @@ from typing import Final, TypeVar
 
 import msgspec
 
+from skitter.frontier.base import FrontierReader
 from skitter.types import HostKey, JobNumber
 
 HOST: Final = "host:"
+UNDONE: Final = "undone:"
 PAIR: Final = "pair:"
 LINKS: Final = "links:"
 
@@ -79,6 +83,11 @@ def host_mark(job: JobNumber, alias: HostKey) -> str:
     return f"{aliases_mark(job)}{HOST}{alias}"
 
 
+def undone_mark(job: JobNumber, alias: HostKey) -> str:
+    """Return the name of the mark that says that a host is no alias, whatever else is stored."""
+    return f"{aliases_mark(job)}{UNDONE}{alias}"
+
+
 def pair_mark(job: JobNumber, one: HostKey, other: HostKey, member: str = "") -> str:
     """Return the name of the mark of two hosts with equal pages; of any member, its beginning."""
     return f"{aliases_mark(job)}{PAIR}{one} {other} {member}"
@@ -102,6 +111,14 @@ def decode_alias(value: bytes) -> AliasRow | None:
 def alias_rows(marks: Mapping[str, bytes]) -> list[AliasRow]:
     """Read rows, those that cannot be read left out."""
     return _read(marks.values(), _alias)
+
+
+async def read_aliases(reader: FrontierReader, job: JobNumber) -> list[AliasRow]:
+    """Read what is decided of each alias of a job; an operator's word comes before others."""
+    prefix = aliases_mark(job)
+    decided = alias_rows(await reader.marks(prefix + HOST))
+    undone = alias_rows(await reader.marks(prefix + UNDONE))
+    return list({row.alias: row for row in (*decided, *undone)}.values())
 
 
 def pair_rows(marks: Mapping[str, bytes]) -> list[PairRow]:

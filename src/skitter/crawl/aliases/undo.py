@@ -1,7 +1,7 @@
 """Takes back that a host is another name of a site: its URLs are crawled as they are again."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 import msgspec
@@ -9,17 +9,16 @@ import msgspec
 from skitter.clock import Clock
 from skitter.crawl.aliases.book import ALIAS_WORDS
 from skitter.crawl.aliases.rows import (
-    HOST,
     LINKS,
     AliasRow,
     LinksRow,
-    alias_rows,
     aliases_mark,
     encode,
-    host_mark,
     in_force,
     links_mark,
     links_rows,
+    read_aliases,
+    undone_mark,
 )
 from skitter.crawl.discover import LinkFinder
 from skitter.crawl.judge import Judge
@@ -31,8 +30,9 @@ from skitter.types import HostKey, JobNumber, Outcome, Role
 from skitter.url.host import host_key
 from skitter.url.normalise import Normaliser
 
-HEARD_S = 2.5
-"""After this long every member has heard of it, and what it ended before is in the store."""
+HEARD_S = 3.5
+"""After this long every member has heard of it, and what it ended before is in the store, as are
+the links that it has turned."""
 BATCH = 200
 UNDO = "undo"
 """Stands for a member in the names of marks."""
@@ -64,8 +64,8 @@ class AliasDesk:
     judge: Judge
     finder: LinkFinder
     clock: Clock
-    heard: Callable[[AliasRow], None] = lambda _: None
-    """Tells this process at once, if it crawls."""
+    heard: Callable[[AliasRow], Mapping[str, bytes]] = lambda _: {}
+    """Tells this process at once, if it crawls; answers marks that it has to store then."""
     heard_s: float = HEARD_S
 
     async def undo(self, host: str) -> dict[str, object]:
@@ -76,9 +76,11 @@ class AliasDesk:
         row = await self._row(host)
         if not row.undone_ms:
             row = msgspec.structs.replace(row, undone_ms=self.clock.now_ms())
-        name = host_mark(self.number, row.alias)
+        name = undone_mark(self.number, row.alias)
         await self.frontier.ack([], news={name: encode(row)})
-        self.heard(row)
+        marks = self.heard(row)
+        if marks:
+            await self.frontier.ack([], marks=marks)
         await asyncio.sleep(self.heard_s)
         queued = (await self.frontier.offer(await self._turned(row.alias))).new
         async for links in self._left_out(row.alias):
@@ -96,8 +98,7 @@ class AliasDesk:
         return (await self.frontier.offer(links)).new
 
     async def _row(self, host: str) -> AliasRow:
-        marks = await self.reader.marks(aliases_mark(self.number) + HOST)
-        rows = {row.alias: row for row in alias_rows(marks)}
+        rows = {row.alias: row for row in await read_aliases(self.reader, self.number)}
         found = rows.get(HostKey(host.strip().lower()))
         if found is None:
             known = ", ".join(sorted(in_force(rows.values()))) or "none"
@@ -157,10 +158,9 @@ class AliasDesk:
 
 async def list_aliases(reader: FrontierReader, number: JobNumber) -> list[dict[str, object]]:
     """Return the aliases of a job, those undone among them, ready for JSON."""
-    prefix = aliases_mark(number)
-    rows = alias_rows(await reader.marks(prefix + HOST))
+    rows = await read_aliases(reader, number)
     turned: dict[HostKey, int] = {}
-    for links in links_rows(await reader.marks(prefix + LINKS)):
+    for links in links_rows(await reader.marks(aliases_mark(number) + LINKS)):
         turned[links.alias] = turned.get(links.alias, 0) + links.count
     force = in_force(rows)
     return [_facts(row, force, turned.get(row.alias, 0)) for row in _sorted(rows)]

@@ -21,13 +21,12 @@ from skitter.crawl.aliases.facts import (
     stored_fact,
 )
 from skitter.crawl.aliases.rows import (
-    HOST,
     LINKS,
     PAIR,
     AliasRow,
+    LinksRow,
     PairRow,
     Sample,
-    alias_rows,
     aliases_mark,
     decode_alias,
     encode,
@@ -36,6 +35,8 @@ from skitter.crawl.aliases.rows import (
     links_rows,
     pair_mark,
     pair_rows,
+    read_aliases,
+    undone_mark,
 )
 from skitter.crawl.aliases.verdict import (
     HOME,
@@ -103,18 +104,21 @@ class AliasWatch:
         own = {name: value for name, value in marks.items() if name.endswith(f" {self._member}")}
         self.book.restore_links({row.alias: row for row in links_rows(own)})
 
-    async def take_up_news(self) -> None:
-        """Go by what other members or an operator have decided."""
-        marks = await self._reader.marks(aliases_mark(self._number) + HOST)
-        self.take(alias_rows(marks))
+    async def take_up_news(self) -> dict[str, bytes]:
+        """Go by what other members or an operator have decided; answers as ``take`` does."""
+        return self.take(await read_aliases(self._reader, self._number))
 
-    def take(self, rows: Iterable[AliasRow]) -> None:
-        """Go by decisions from here on."""
+    def take(self, rows: Iterable[AliasRow]) -> dict[str, bytes]:
+        """Go by decisions from here on; answers marks that are to be stored at once.
+
+        They are the links to hosts that are no aliases any more: whoever undid that waits for them.
+        """
         before = self.book.names
         self.book.take(rows)
         for alias, row in self.book.names.items():
             if alias not in before:
                 self._evidence.merged(alias, row.kept)
+        return self._link_marks(self.book.links_of(before.keys() - self.book.names.keys()))
 
     def saw(self, record: PageRecord, body: bytes, plain: bytes, host: HostKey) -> bytes:
         """Take in a page as it was fetched; answers the digest by which others may know it.
@@ -222,7 +226,8 @@ class AliasWatch:
             samples=tuple(samples),
         )
         name = host_mark(self._number, alias)
-        stored = decode_alias(await self._reader.mark(name) or b"")
+        undone = await self._reader.mark(undone_mark(self._number, alias))
+        stored = decode_alias(undone or await self._reader.mark(name) or b"")
         if stored is None:
             self._news[name] = encode(row)
             log.info("%s is from here on crawled as %s: %s", alias, kept, alias_of(row))
@@ -245,9 +250,11 @@ class AliasWatch:
                 marks[name] = encode(self._row(pair))
         if force or boot - self._links_at >= LINKS_S:
             self._links_at = boot
-            for row in self.book.take_links():
-                marks[links_mark(self._number, row.alias, self._member)] = encode(row)
+            marks |= self._link_marks(self.book.take_links())
         return marks
+
+    def _link_marks(self, rows: Iterable[LinksRow]) -> dict[str, bytes]:
+        return {links_mark(self._number, row.alias, self._member): encode(row) for row in rows}
 
     def _row(self, pair: Pair) -> PairRow:
         one, other = pair.hosts

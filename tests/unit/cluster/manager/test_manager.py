@@ -93,11 +93,20 @@ async def test_an_order_that_cannot_be_is_refused_in_words(tmp_path: Path) -> No
             (Start(count=0), "count 0"),
             (Stop(worker=9), "worker 9: there is none of that number; at work: 1"),
             (ReadLogs(worker=9), "worker 9: there is none of that number"),
+            (ReadLogs(worker=1, after={1: "1:-5"}), "place '1:-5' in a log; wanted one"),
         ]
         for number, (deed, said) in enumerate(refusals):
             answer = await node.manager.obey(order(deed, str(number)))
             assert said in answer.refused
         assert node.manager.report() == before
+
+
+async def test_logs_that_cannot_be_read_end_nobody(tmp_path: Path) -> None:
+    async with Node(tmp_path, plans(wanted=0)) as node:
+        node.ledger.log_of(0).unlink()
+        node.ledger.log_of(0).mkdir()
+        answer = await node.manager.obey(order(ReadLogs()))
+        assert answer.refused == "logs cannot be read: Is a directory"
 
 
 async def test_a_worker_that_rests_is_stopped_at_once(

@@ -18,6 +18,7 @@ from skitter.cluster.manager.logs import (
     remove_log,
     turn_over,
 )
+from skitter.errors import ConfigError
 
 
 class Writer:
@@ -88,6 +89,18 @@ def test_there_may_be_no_log_yet(log: Path) -> None:
     writer.say("first")
     assert lines_after(log, piece.cursor).text == "first\n"
     writer.close()
+
+
+@pytest.mark.parametrize("cursor", ["x", "1", "1:", "1:x", "1:-5", "-1:5", ":5", "1:" + "9" * 30])
+def test_a_place_that_is_none_is_refused_in_words(log: Path, cursor: str) -> None:
+    log.write_text("one\n")
+    with pytest.raises(ConfigError, match="in a log; wanted one that came with earlier lines"):
+        lines_after(log, cursor)
+
+
+def test_a_place_behind_the_end_has_nothing(log: Path) -> None:
+    log.write_text("one\n")
+    assert lines_after(log, "1:" + "9" * 12).text == ""
 
 
 def test_a_line_is_read_when_it_is_whole(log: Path) -> None:

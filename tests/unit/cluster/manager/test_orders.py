@@ -169,6 +169,25 @@ async def test_an_order_that_was_overwritten_is_left_again(tmp_path: Path) -> No
         assert len(node.manager.report().workers) == 1
 
 
+async def test_an_order_that_is_left_again_rings_anew(tmp_path: Path) -> None:
+    marks = MemoryMarks()
+    rings: list[bytes] = []
+
+    def overwrite(written: Mapping[str, bytes]) -> None:
+        """Play somebody who is a moment faster than the node, once."""
+        if bell_mark("a") not in written:
+            return
+        rings.append(written[bell_mark("a")])
+        if len(rings) == 1:
+            [name] = [name for name in written if name.startswith("nodes:order:")]
+            asyncio.get_running_loop().call_soon(marks.kept.__setitem__, name, b"")
+
+    async with served(Node(tmp_path, plans(wanted=0)), marks):
+        marks.before_write = overwrite
+        await operator(marks).start("a")
+    assert len(set(rings)) == len(rings) == 2
+
+
 async def test_a_store_that_was_away_is_told_when_it_is_back(tmp_path: Path) -> None:
     marks = MemoryMarks()
     async with served(Node(tmp_path, plans(wanted=1)), marks) as node:
@@ -227,3 +246,42 @@ async def test_a_name_belongs_to_one_node_at_a_time(
     async with asyncio.timeout(5):
         await carrier.check_name("a", "another")
     assert SystemClock().now_ms() - at_ms >= 300
+
+
+@pytest.mark.parametrize(("one", "other"), [("b", "a"), ("a", "b")])
+async def test_of_two_nodes_that_begin_under_one_name_the_later_gives_way(
+    tmp_path: Path, one: str, other: str
+) -> None:
+    marks = MemoryMarks()
+    clock = VirtualClock()
+    carriers = {
+        name: Post(as_store(marks), as_store(marks), SystemClock()) for name in (one, other)
+    }
+    await asyncio.gather(*(carrier.check_name("a", "") for carrier in carriers.values()))
+    nodes = {name: Node(tmp_path / name, plans(wanted=0, session=name), clock) for name in carriers}
+    async with nodes[one], nodes[other]:
+        tasks = {
+            name: asyncio.create_task(carrier.run(nodes[name].manager))
+            for name, carrier in carriers.items()
+        }
+        async with asyncio.timeout(5):
+            with pytest.raises(ExceptionGroup) as raised:
+                await tasks["b"]
+        assert raised.group_contains(ConfigError, match="node name 'a': another one on box uses it")
+        marks.kept[list_mark("a")] = b""
+        nodes["a"].manager.changed.set()
+        await nodes["a"].until(lambda: marks.kept[list_mark("a")])
+        assert decode_report(marks.kept[list_mark("a")]).session == "a", "the other one stays"
+        assert not tasks["a"].done()
+        tasks["a"].cancel()
+        await asyncio.wait([tasks["a"]])
+
+
+async def test_the_last_word_of_a_node_that_was_killed_is_no_other_node(tmp_path: Path) -> None:
+    marks = MemoryMarks()
+    async with served(Node(tmp_path, plans(wanted=0)), marks) as node:
+        marks.kept[list_mark("a")] = encode(Report(name="a", session="killed", machine="box"))
+        own = node.manager.report().session
+        await node.until(lambda: decode_report(marks.kept[list_mark("a")]).session == own)
+        await asyncio.sleep(0.2)
+        await operator(marks).start("a")

@@ -208,6 +208,22 @@ def test_processes_that_outlive_their_manager_have_room_until_they_are_gone() ->
     assert run(again) == [4]
 
 
+def test_to_stop_a_worker_of_an_earlier_manager_stops_who_goes_on_for_it() -> None:
+    made, _ = roster(limit=2, wanted=2)
+    run(made)
+    again = restarted(made, 2, everybody)
+    assert (again.stop(1).id, again.worker(3).state) == (3, State.FINISHED)
+    assert not again.worker(3).wanted
+    again.bury(nobody)
+    assert run(again) == [4], "the orphan's heir does not begin"
+    once_more = restarted(again, 2, nobody)
+    run(once_more)
+    stopped = once_more.stop(2)
+    assert (stopped.id, stopped.follows, stopped.state) == (5, 4, State.STOPPING)
+    with pytest.raises(ConfigError, match="worker 3: it is gone already: stopped"):
+        once_more.stop(1)
+
+
 def test_a_process_that_was_about_to_be_started_may_be_there_for_a_while() -> None:
     made, clock = roster(limit=1, wanted=1)
     made.begin(1)
@@ -320,14 +336,18 @@ class Machine(RuleBasedStateMachine):
     @rule(data=st.data())
     def stop(self, data: st.DataObject) -> None:
         number = data.draw(st.sampled_from([worker.id for worker in self.roster.workers]))
-        was = self.roster.worker(number)
+        heirs = {worker.follows: worker.id for worker in self.roster.workers if worker.follows}
+        last = number
+        while last in heirs:
+            last = heirs[last]
+        was = self.roster.worker(last)
         if was.state is State.FINISHED:
             with pytest.raises(ConfigError):
                 self.roster.stop(number)
-            assert self.roster.worker(number) == was
+            assert self.roster.worker(last) == was
             return
-        self.roster.stop(number)
-        self.ordered = {old: now for old, now in self.ordered.items() if now != number}
+        assert self.roster.stop(number).id == last
+        self.ordered = {old: now for old, now in self.ordered.items() if now != last}
 
     @rule(seconds=st.sampled_from([0.3, 1.0, 9.0, 40.0]))
     def wait(self, seconds: float) -> None:

@@ -3,6 +3,7 @@
 from random import Random
 
 import msgspec
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -99,6 +100,22 @@ def test_turned_links_are_counted_on_and_kept_within_bounds() -> None:
     assert links.count == 7 + 2 * module.MOST_URLS + 1
     assert len(links.urls) == module.MOST_URLS
     assert links.urls[0] == ("http://b.test/old", 1)
+
+
+def test_links_to_many_aliases_are_bounded_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MOST_KEPT", 100)
+    names = [HostKey(f"m{n:02}.test") for n in range(20)]
+    urls = {name: [(f"http://{name}/{n}", 1) for n in range(30)] for name in names}
+    book, restored = AliasBook(), AliasBook()
+    book.take([row(name, A) for name in names])
+    for name in names:
+        for url, depth in urls[name] * 2:
+            book.turn(url, name, depth, A)
+    restored.restore_links({name: LinksRow(alias=name, count=9, urls=urls[name]) for name in names})
+    for links in (book.take_links(), restored.links_of(names)):
+        kept = [len(one.urls) for one in links]
+        assert kept == [30, 30, 30, 10] + [module.FEWEST_URLS] * 16
+    assert {one.count for one in book.links_of(names)} == {60}, "all are counted"
 
 
 def test_what_an_operator_undid_stays_undone() -> None:

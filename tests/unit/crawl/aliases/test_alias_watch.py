@@ -8,7 +8,15 @@ from xxhash import xxh3_128_digest
 
 from skitter.crawl.aliases import watch as module
 from skitter.crawl.aliases.evidence import SAMPLE
-from skitter.crawl.aliases.rows import AliasRow, aliases_mark, decode_alias, encode, host_mark
+from skitter.crawl.aliases.rows import (
+    AliasRow,
+    aliases_mark,
+    decode_alias,
+    encode,
+    host_mark,
+    links_rows,
+    undone_mark,
+)
 from skitter.crawl.aliases.standing import Standing
 from skitter.crawl.aliases.watch import AliasWatch
 from skitter.crawl.trip import Visit
@@ -229,6 +237,26 @@ async def test_an_operator_has_the_last_word() -> None:
     assert member.names == again.names == {}
 
 
+async def test_who_decides_after_an_undo_hears_of_it_first() -> None:
+    member = Member(Store(), "a.test")
+    undone = AliasRow(
+        alias=B,
+        kept=A,
+        origin="http://a.test",
+        since_ms=1,
+        equal=6,
+        common=6,
+        different=0,
+        undone_ms=5,
+    )
+    member.store.kept[undone_mark(JOB, B)] = encode(undone)
+    for path in PATHS:
+        await member.fetch("a.test", path)
+        await member.fetch("b.test", path)
+    assert member.names == {}
+    assert host_mark(JOB, B) not in member.store.kept
+
+
 def _fields(row: AliasRow) -> dict[str, Any]:
     return {name: getattr(row, name) for name in row.__struct_fields__}
 
@@ -310,6 +338,29 @@ async def test_turned_links_are_stored_now_and_then_and_read_again(
     await other.watch.open()
     assert _counted(again.watch) == {B: 1}
     assert _counted(other.watch) == {}
+
+
+async def test_a_member_that_hears_of_an_undo_stores_the_links_of_that_alias_at_once() -> None:
+    store = Store()
+    member = Member(store, "a.test", name="m")
+    rows = {
+        alias: AliasRow(
+            alias=alias, kept=A, origin="http://a.test", since_ms=1, equal=6, common=6, different=0
+        )
+        for alias in (B, C)
+    }
+    store.kept = {host_mark(JOB, alias): encode(row) for alias, row in rows.items()}
+    assert await member.watch.take_up_news() == {}
+    member.watch.take_marks(member.clock.boot())
+    for alias in (B, C):
+        member.watch.book.turn(f"http://{alias}/x", alias, 1, HostKey("d.test"))
+    assert await member.watch.take_up_news() == {}
+    store.kept[undone_mark(JOB, B)] = encode(AliasRow(**{**_fields(rows[B]), "undone_ms": 5}))
+    marks = await member.watch.take_up_news()
+    assert list(marks) == [f"{aliases_mark(JOB)}links:{B} m"]
+    [links] = links_rows(marks)
+    assert links.urls == [("http://b.test/x", 1)]
+    assert await member.watch.take_up_news() == {}
 
 
 def _counted(watch: AliasWatch) -> Mapping[str, int]:
