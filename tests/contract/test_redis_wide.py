@@ -4,14 +4,17 @@ from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
 import pytest
+from cut_proxy import CutProxy
 from frontier_backends import HOST, MANY_HOSTS, Rig, open_rig, paths_of
 from redis_backend import Member, RedisBackend
+from stores import shared_redis
 
 from skitter.cluster.holdings import Holdings
 from skitter.crawl.in_hand import InHand
 from skitter.crawl.rights import Rights
 from skitter.errors import Fenced, LeaseLost
 from skitter.frontier.model import LEASE_MS, Ack, Counts, Grant, Lease, Result
+from skitter.frontier.redis.keys import Keys
 from skitter.testing.virtual_clock import VirtualClock
 from skitter.types import HostKey
 from skitter.url.partition import BUCKETS, SLOTS, TAGS, Partition, slot_of, tag_of
@@ -181,6 +184,61 @@ async def test_a_member_that_hung_gives_up_what_another_one_was_given(pair: Pair
     await pair.two.ack([Ack(again, Result.DONE)])
     await rig.offer(rig.link("q", job=job))
     held.rights.check(await held.claim())
+
+
+# The list of tags with wide slots
+
+
+async def lose_list(member: Member) -> None:
+    """Forget the list as a server may that takes over."""
+    key = Keys(member.nodes.address.namespace).wide
+    assert await member.nodes.run(key, "DEL", key) == 1
+
+
+async def listed(member: Member) -> set[int]:
+    key = Keys(member.nodes.address.namespace).wide
+    return {int(tag) for tag in await member.nodes.run(key, "SMEMBERS", key)}
+
+
+async def test_a_member_that_comes_finds_what_the_list_has_lost(pair: Pair) -> None:
+    rig = pair.rig
+    hosts = neighbours()
+    await fill(pair, hosts, 1)
+    owner, _, other, bucket = sides(pair, hosts[0])
+    assert await owner.moving.move(hosts[1], bucket)
+    job = await rig.add_job("wide", delay_ms=0, partition=Partition.SHARED)
+    await rig.offer(rig.link("p", job=job))
+    await lose_list(pair.one)
+    grants = pair.twos if other is pair.two else pair.ones
+    await other.disown(grants)
+
+    new = Member(other.url, rig.backend.clock)
+    await new.open()
+    grants = await new.own("new", [grant.slot for grant in grants], TTL_MS)
+    leases = (await new.claim(grants, 10)).leases
+    await new.vanish()
+
+    assert {lease.host for lease in leases} == {HOST, hosts[1]}
+    assert await listed(pair.one) == {tag_of(HOST), tag_of(hosts[1])}
+
+
+async def test_after_a_break_a_process_does_not_rely_on_what_it_has_listed(pair: Pair) -> None:
+    rig = pair.rig
+    job = await rig.add_job("wide", delay_ms=0, per_host=50, partition=Partition.SHARED)
+    with CutProxy(shared_redis().port) as proxy:
+        behind = Member(f"{proxy.url}?{pair.one.url.partition('?')[2]}", rig.backend.clock)
+        await behind.open()
+        await behind.offer([rig.link("a", job=job)])
+        await lose_list(pair.one)
+        proxy.cut()
+        proxy.heal()
+        await behind.counts(job)
+
+        await behind.offer([rig.link("b", job=job)])
+        await behind.vanish()
+
+    assert await listed(pair.one) == {tag_of(HOST)}
+    assert len((await pair.two.claim(pair.twos, 5)).leases) == 2
 
 
 # Moved hosts
