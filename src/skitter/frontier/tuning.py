@@ -73,7 +73,7 @@ class Tunable(Protocol):
     """A store whose gates can be changed in the process that has it open."""
 
     rules: Rules
-    """Asked for hosts that are met for the first time."""
+    """Asked for hosts that are met for the first time, and when their job changes."""
 
     async def tune(self, tuning: Tuning) -> int:
         """Change the gates of known hosts; answers how many hosts it concerned."""

@@ -15,6 +15,7 @@ from skitter.politeness.settings.live import LiveSettings
 from skitter.politeness.settings.table import MARKS
 from skitter.testing.virtual_clock import VirtualClock
 from skitter.types import Fingerprint, HostKey, JobNumber
+from skitter.wiring.host_rules import stored_rules
 from skitter.wiring.settings import SettingsKeeper
 
 HOST = HostKey("www.a.com")
@@ -170,6 +171,16 @@ async def test_hosts_to_come_begin_with_what_is_set(
     await ask(keeper, "set", "*", "delay=0", "per_host=3")
     await add_host(store, urls=5)
     assert await take(store) == 3
+
+
+async def test_a_job_that_is_changed_by_a_new_process_leaves_alone_what_is_set(
+    store: EmbeddedFrontier, keeper: SettingsKeeper
+) -> None:
+    await add_host(store, urls=5)
+    await ask(keeper, "set", HOST, "delay=0", "per_host=2")
+    store.rules = await stored_rules(store)
+    await store.put_job(JobEntry(id="job", per_host=4))
+    assert await take(store) == 2
 
 
 async def test_what_was_blacklisted_while_nobody_crawled_is_drained_at_once(
