@@ -70,6 +70,7 @@ class Tuner:
     async def _tune(self, hosts: Sequence[HostKey], tuning: Tuning) -> None:
         if not (tuning.delays or tuning.per_hosts or tuning.drains):
             return
+        await tuning.refresh()
         by_tag: dict[int, list[HostKey]] = {}
         for host in hosts:
             by_tag.setdefault(self._core.keys.tag_of_host(host), []).append(host)
