@@ -235,6 +235,23 @@ async def test_a_job_that_is_changed_leaves_alone_what_is_set(near: Rig) -> None
     assert [lease.host for _ in range(3) for lease in await near.take()] == [HOST, HOST]
 
 
+@pytest.mark.parametrize("interruption", ["", "restart", "crash"])
+async def test_an_answer_mends_how_many_requests_may_be_under_way(
+    rig: Rig, interruption: str
+) -> None:
+    await rig.offer(*"abcdefgh")
+    lease = await rig.take_one()
+    await rig.take(0, freed=[Freed(lease.id, HOST, 0, per_host=3)])
+    await rig.end(lease)
+    if interruption:
+        await getattr(rig, interruption)()
+    rig.tick(10)
+    taken = [one for _ in range(5) for one in await rig.take(1)]
+    assert len(taken) == 3
+    await rig.take(0, freed=[Freed(0, HOST, per_host=1), Freed(taken[0].id, HOST, 0)])
+    assert await rig.take() == [], "two are under way"
+
+
 # Hosts to come
 
 

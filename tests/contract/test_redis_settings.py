@@ -8,6 +8,7 @@ import pytest
 from frontier_backends import HOST, Rig, open_rig
 from redis_backend import Member, RedisBackend
 
+from skitter.frontier.model import Freed
 from skitter.frontier.tuning import Tuning
 from skitter.politeness.settings.live import LiveSettings
 from skitter.testing.virtual_clock import VirtualClock
@@ -63,4 +64,26 @@ async def test_the_slower_of_two_operators_does_not_undo_what_the_other_set(
     slow.go_on.set()
     await first
 
+    assert len(await rig.take(20)) == 1
+
+
+async def test_an_answer_mends_a_host_that_was_met_by_a_member_that_heard_late(
+    backend: RedisBackend, rig: Rig
+) -> None:
+    store = rig.store
+    assert isinstance(store, Member)
+    live = LiveSettings()
+    await SettingsKeeper(store, store.clock, live).open()
+    await keeper(await backend.join()).set("*", ["per_host=1"], "anna")
+    await offer(rig)
+    leases = await rig.take(20)
+    assert len(leases) == 4, "as the job has it"
+
+    await live.refresh(store)
+    [first, *others] = leases
+    await rig.take(0, freed=[Freed(first.id, HOST, 0, per_host=live.of(HOST).per_host)])
+    await rig.end(first)
+    for lease in others:
+        assert await rig.take(20) == []
+        await rig.end(lease)
     assert len(await rig.take(20)) == 1
