@@ -130,6 +130,20 @@ async def test_what_a_leaving_member_had_is_there_at_once_with_no_loss_counted(p
     assert (again.url, again.lost) == (lease.url, 0)
 
 
+async def test_a_member_that_gives_slots_back_keeps_what_it_has_in_wide_ones(pair: Pair) -> None:
+    rig = pair.rig
+    job = await rig.add_job("wide", delay_ms=0, partition=Partition.SHARED)
+    await rig.offer(rig.link("p", job=job))
+    owner, grants, other, _ = sides(pair, HOST)
+    [lease] = (await owner.claim(grants, 1)).leases
+
+    await owner.disown([grant for grant in grants if grant.slot % TAGS == tag_of(HOST)])
+    await other.own("other", [slot_of(HOST)], TTL_MS)
+
+    assert await pair.hosts(other) == []
+    assert (await owner.ack([Ack(lease, Result.DONE)])).accepted == 1
+
+
 class Held:
     """What a member holds, by the clock of the test."""
 

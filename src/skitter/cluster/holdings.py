@@ -116,12 +116,17 @@ class Holdings:
     ) -> tuple[list[Grant], set[int]]:
         """Let leaving slots go; answer their grants, and those in which work is cut off.
 
-        A busy one is kept until its ``drain_s`` are over.
+        A busy one is kept until its ``drain_s`` are over. So is the last one of all while a wide
+        one is busy: who holds nothing is gone, and others get what it has in wide slots.
         """
+        wide = set(filter(is_wide, busy))
+        last: int | None = None
+        if wide and self._leaving and len(self._leaving) == len(self._held):
+            last = max(self._leaving, key=self._leaving.__getitem__)
         over: set[int] = set()
         cut: set[int] = set()
         for slot, since in self._leaving.items():
-            if slot not in busy:
+            if slot not in busy and slot != last:
                 if now >= since + LINGER_S:
                     over.add(slot)
             elif now >= since + drain_s:
@@ -129,7 +134,7 @@ class Holdings:
         returned = [self._held.pop(slot) for slot in sorted(over | cut)]
         for grant in returned:
             del self._leaving[grant.slot]
-        return returned, cut
+        return returned, cut | wide if last in cut else cut
 
     def _settle(self, now: float) -> None:
         """Bring ``leaving`` and ``grants`` in line with what is held and wanted."""

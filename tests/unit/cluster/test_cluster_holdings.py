@@ -142,6 +142,24 @@ def test_whatever_ends_the_rights_names_wide_slots_that_are_worked_in(
     assert end(held, {WIDE, 7}) == {1, WIDE}
 
 
+def test_the_last_slot_is_kept_while_a_wide_one_is_worked_in() -> None:
+    held = holding({1: 1, 2: 2, 3: 3}, until=100.0)
+    held.want([3], 1.0)
+    assert len(held.give_back(2.0, {WIDE}, 10.0)[0]) == 2, "not the last"
+    held.want([], 3.0)
+    assert held.give_back(12.9, {WIDE}, 10.0) == ([], set())
+    returned, cut = held.give_back(13.0, {WIDE}, 10.0)
+    assert ([grant.slot for grant in returned], cut) == ([3], {3, WIDE})
+
+
+def test_the_last_slot_goes_when_no_wide_one_is_worked_in_any_more() -> None:
+    held = holding({1: 1, 2: 2})
+    held.want([], 1.0)
+    [first], _ = held.give_back(2.0, {WIDE}, 10.0)
+    [second], cut = held.give_back(2.1, (), 10.0)
+    assert ({first.slot, second.slot}, cut) == ({1, 2}, set())
+
+
 def test_a_renewal_in_time_names_no_wide_slot() -> None:
     held = holding({1: 1})
     assert held.lapse(1.0, {WIDE}) == set()
