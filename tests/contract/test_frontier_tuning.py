@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Collection
 from pathlib import Path
 from typing import Protocol, cast
 
+import msgspec
 import pytest
 from frontier_backends import (
     BACKENDS,
@@ -17,7 +18,7 @@ from frontier_backends import (
 )
 
 from skitter.frontier.model import Freed, Result
-from skitter.frontier.tuning import DRAIN_MS, NO_RULE, HostRule, Tunable, Tuning
+from skitter.frontier.tuning import DRAIN_MS, NO_RULE, HostRule, NoRules, Tunable, Tuning
 from skitter.testing.virtual_clock import VirtualClock
 from skitter.types import HostKey
 
@@ -214,6 +215,41 @@ async def test_more_requests_may_be_under_way_at_once_and_fewer_again(near: Rig)
     assert await near.take() == []
     await near.end(taken[2])
     assert len(await near.take()) == 1
+
+
+async def change_job(rig: Rig, per_host: int) -> None:
+    entry = (await rig.store.jobs())[rig.job]
+    await rig.store.put_job(msgspec.structs.replace(entry, per_host=per_host))
+
+
+async def test_a_job_that_is_changed_leaves_alone_what_is_set(near: Rig) -> None:
+    hosts = (HOST, OTHER_HOST)
+    store_of(near).rules = Rules(HostRule(per_host=1))
+    await near.offer(*(near.link(f"p{n}", host) for host in hosts for n in range(5)))
+    await tune(near, HostRule(delay_ms=0), hosts, keys="delay")
+    await change_job(near, 3)
+    taken = [lease.host for _ in range(4) for lease in await near.take()]
+    assert (taken.count(HOST), taken.count(OTHER_HOST)) == (1, 3)
+    store_of(near).rules = NoRules()
+    await tune(near, NO_RULE, keys="per_host")
+    assert [lease.host for _ in range(3) for lease in await near.take()] == [HOST, HOST]
+
+
+@pytest.mark.parametrize("interruption", ["", "restart", "crash"])
+async def test_an_answer_mends_how_many_requests_may_be_under_way(
+    rig: Rig, interruption: str
+) -> None:
+    await rig.offer(*"abcdefgh")
+    lease = await rig.take_one()
+    await rig.take(0, freed=[Freed(lease.id, HOST, 0, per_host=3)])
+    await rig.end(lease)
+    if interruption:
+        await getattr(rig, interruption)()
+    rig.tick(10)
+    taken = [one for _ in range(5) for one in await rig.take(1)]
+    assert len(taken) == 3
+    await rig.take(0, freed=[Freed(0, HOST, per_host=1), Freed(taken[0].id, HOST, 0)])
+    assert await rig.take() == [], "two are under way"
 
 
 # Hosts to come

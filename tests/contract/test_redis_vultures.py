@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+import msgspec
 import pytest
 from frontier_backends import HOST, MANY_HOSTS, OTHER_HOST, Rig, open_rig, paths_of
 from redis_backend import ClusterBackend, Member, RedisBackend
@@ -71,6 +72,20 @@ async def test_hosts_that_are_done_leave_after_an_hour_and_are_counted(rig: Rig)
     assert (await vultures.total()).hosts == len(MANY_HOSTS)
     assert await rig.store.hosts(rig.job) == len(MANY_HOSTS)
     assert await rig.counts() == Counts(done=len(MANY_HOSTS))
+
+
+async def test_a_change_of_its_job_does_not_bring_a_buried_host_back(rig: Rig) -> None:
+    await rig.offer("a")
+    await finish(rig)
+    rig.tick(2 * HOUR_S)
+    await walk(of(rig))
+
+    entry = (await rig.store.jobs())[rig.job]
+    await rig.store.put_job(msgspec.structs.replace(entry, delay_ms=0, per_host=3))
+
+    assert await hosts_in(rig) == 0
+    await rig.offer(*(f"p{n}" for n in range(5)))
+    assert sum([len(await rig.take()) for _ in range(4)]) == 3
 
 
 async def test_a_buried_host_comes_back_with_its_next_url(rig: Rig) -> None:

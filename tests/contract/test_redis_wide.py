@@ -1,14 +1,20 @@
 """Who may claim what, where that is not decided by the host alone; and hosts that are moved."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
 import pytest
+from cut_proxy import CutProxy
 from frontier_backends import HOST, MANY_HOSTS, Rig, open_rig, paths_of
 from redis_backend import Member, RedisBackend
+from stores import shared_redis
 
-from skitter.errors import Fenced
-from skitter.frontier.model import Ack, Counts, Grant, Result
+from skitter.cluster.holdings import Holdings
+from skitter.crawl.in_hand import InHand
+from skitter.crawl.rights import Rights
+from skitter.errors import Fenced, LeaseLost
+from skitter.frontier.model import LEASE_MS, Ack, Counts, Grant, Lease, Result
+from skitter.frontier.redis.keys import Keys
 from skitter.testing.virtual_clock import VirtualClock
 from skitter.types import HostKey
 from skitter.url.partition import BUCKETS, SLOTS, TAGS, Partition, slot_of, tag_of
@@ -122,6 +128,131 @@ async def test_what_a_leaving_member_had_is_there_at_once_with_no_loss_counted(p
     [again] = (await pair.two.claim(pair.twos, 1)).leases
 
     assert (again.url, again.lost) == (lease.url, 0)
+
+
+async def test_a_member_that_gives_slots_back_keeps_what_it_has_in_wide_ones(pair: Pair) -> None:
+    rig = pair.rig
+    job = await rig.add_job("wide", delay_ms=0, partition=Partition.SHARED)
+    await rig.offer(rig.link("p", job=job))
+    owner, grants, other, _ = sides(pair, HOST)
+    [lease] = (await owner.claim(grants, 1)).leases
+
+    await owner.disown([grant for grant in grants if grant.slot % TAGS == tag_of(HOST)])
+    await other.own("other", [slot_of(HOST)], TTL_MS)
+
+    assert await pair.hosts(other) == []
+    assert (await owner.ack([Ack(lease, Result.DONE)])).accepted == 1
+
+
+class Held:
+    """What a member holds, by the clock of the test."""
+
+    complete = False
+
+    def __init__(self, pair: Pair) -> None:
+        self._member, self._clock = pair.one, pair.rig.backend.clock
+        self._holdings = Holdings()
+        self._holdings.want(range(0, SLOTS, 2), self._clock.boot())
+        self.rights = Rights(self, self._clock, LEASE_MS)
+        self.hand = InHand(self.rights)
+
+    @property
+    def grants(self) -> Sequence[Grant]:
+        return self._holdings.grants
+
+    def holds(self, slot: int, fence: int, asked_at: float) -> bool:
+        return self._holdings.holds(self._clock.boot(), slot, fence, asked_at)
+
+    async def refresh(self) -> None:
+        boot, holdings = self._clock.boot, self._holdings
+        until = boot() + TTL_MS / 1000 * 0.9
+        grants = await self._member.own("one", holdings.asked(), TTL_MS)
+        self.hand.abort(holdings.renew(grants, until, boot(), self.hand.slots))
+
+    async def claim(self) -> Lease:
+        asked_at = self._clock.boot()
+        [lease] = (await self._member.claim(self.grants, 1)).leases
+        self.hand.secure([lease], asked_at)
+        assert self.hand.begin(lease)
+        return lease
+
+
+async def test_a_member_that_hung_gives_up_what_another_one_was_given(pair: Pair) -> None:
+    rig, held = pair.rig, Held(pair)
+    await held.refresh()
+    job = await rig.add_job("wide", delay_ms=0, partition=Partition.SHARED)
+    await rig.offer(rig.link("p", job=job))
+    lease = await held.claim()
+    held.rights.check(lease)
+
+    rig.tick(TTL_MS / 1000)
+    pair.twos = await pair.two.own("two", range(1, SLOTS, 2), TTL_MS)
+    [again] = (await pair.two.claim(pair.twos, 1)).leases
+    await held.refresh()
+
+    assert again.url == lease.url
+    with pytest.raises(LeaseLost):
+        held.rights.check(lease)
+    assert held.hand.take_returned() == [lease]
+    assert not held.hand.live
+    await pair.two.ack([Ack(again, Result.DONE)])
+    await rig.offer(rig.link("q", job=job))
+    held.rights.check(await held.claim())
+
+
+# The list of tags with wide slots
+
+
+async def lose_list(member: Member) -> None:
+    """Forget the list as a server may that takes over."""
+    key = Keys(member.nodes.address.namespace).wide
+    assert await member.nodes.run(key, "DEL", key) == 1
+
+
+async def listed(member: Member) -> set[int]:
+    key = Keys(member.nodes.address.namespace).wide
+    return {int(tag) for tag in await member.nodes.run(key, "SMEMBERS", key)}
+
+
+async def test_a_member_that_comes_finds_what_the_list_has_lost(pair: Pair) -> None:
+    rig = pair.rig
+    hosts = neighbours()
+    await fill(pair, hosts, 1)
+    owner, _, other, bucket = sides(pair, hosts[0])
+    assert await owner.moving.move(hosts[1], bucket)
+    job = await rig.add_job("wide", delay_ms=0, partition=Partition.SHARED)
+    await rig.offer(rig.link("p", job=job))
+    await lose_list(pair.one)
+    grants = pair.twos if other is pair.two else pair.ones
+    await other.disown(grants)
+
+    new = Member(other.url, rig.backend.clock)
+    await new.open()
+    grants = await new.own("new", [grant.slot for grant in grants], TTL_MS)
+    leases = (await new.claim(grants, 10)).leases
+    await new.vanish()
+
+    assert {lease.host for lease in leases} == {HOST, hosts[1]}
+    assert await listed(pair.one) == {tag_of(HOST), tag_of(hosts[1])}
+
+
+async def test_after_a_break_a_process_does_not_rely_on_what_it_has_listed(pair: Pair) -> None:
+    rig = pair.rig
+    job = await rig.add_job("wide", delay_ms=0, per_host=50, partition=Partition.SHARED)
+    with CutProxy(shared_redis().port) as proxy:
+        behind = Member(f"{proxy.url}?{pair.one.url.partition('?')[2]}", rig.backend.clock)
+        await behind.open()
+        await behind.offer([rig.link("a", job=job)])
+        await lose_list(pair.one)
+        proxy.cut()
+        proxy.heal()
+        await behind.counts(job)
+
+        await behind.offer([rig.link("b", job=job)])
+        await behind.vanish()
+
+    assert await listed(pair.one) == {tag_of(HOST)}
+    assert len((await pair.two.claim(pair.twos, 5)).leases) == 2
 
 
 # Moved hosts

@@ -5,6 +5,7 @@ A slot is claimed from when it is held and wanted. One that is held and not want
 is kept until nothing is worked on in it, so that the next owner does not fetch the same again.
 """
 
+import math
 from collections.abc import Collection, Iterable
 
 from skitter.frontier.model import Grant
@@ -23,6 +24,8 @@ class Holdings:
         self._leaving: dict[int, float] = {}
         """Slot to the time since which it is not wanted."""
         self._until = 0.0
+        self._since = 0.0
+        """When the time began over which something was held without a break."""
         self._fences: dict[int, int] = {}
         """Of the slots in ``grants``."""
         self.grants: tuple[Grant, ...] = ()
@@ -53,15 +56,18 @@ class Holdings:
         """Whether something is held that is not wanted."""
         return bool(self._leaving)
 
-    def holds(self, now: float, slot: int, fence: int | None = None) -> bool:
+    def holds(
+        self, now: float, slot: int, fence: int | None = None, asked_at: float = math.inf
+    ) -> bool:
         """Tell whether a slot is held at a moment, under that fence if one is given.
 
-        A wide one is everybody's who holds anything: there a lease alone decides.
+        A wide one has no fence and is everybody's who holds anything. There a lease decides, and it
+        may be another's if there was a break since ``asked_at``, when it was asked for.
         """
         if now >= self._until:
             return False
         if is_wide(slot):
-            return True
+            return asked_at >= self._since
         grant = self._held.get(slot)
         return grant is not None and fence in (None, grant.fence)
 
@@ -74,12 +80,16 @@ class Holdings:
         """Return the slots to take or to keep, ascending."""
         return sorted(self._wanted | self._leaving.keys())
 
-    def renew(self, grants: Iterable[Grant], until: float, now: float) -> set[int]:
+    def renew(
+        self, grants: Iterable[Grant], until: float, now: float, busy: Collection[int] = ()
+    ) -> set[int]:
         """Take in the answer to ``asked``; answer the slots whose earlier right has ended.
 
         An answer that took longer than it is good for gives nothing.
         """
-        lost = self.lapse(now)
+        if now >= self._until:
+            self._since = now
+        lost = self.lapse(now, busy)
         answer = {grant.slot: grant for grant in grants} if now < until else {}
         for slot, grant in self._held.items():
             if slot not in answer or answer[slot].fence != grant.fence:
@@ -89,14 +99,15 @@ class Holdings:
         self._settle(now)
         return lost
 
-    def lapse(self, now: float) -> set[int]:
-        """Let everything go if its time is over; answer what was held."""
-        return self.drop() if now >= self._until else set()
+    def lapse(self, now: float, busy: Collection[int] = ()) -> set[int]:
+        """Let everything go if its time is over; answer what was held, and busy wide slots."""
+        return self.drop(busy) if now >= self._until else set()
 
-    def drop(self) -> set[int]:
-        """Let everything go without giving it back; answer what was held."""
-        lost = set(self._held)
+    def drop(self, busy: Collection[int] = ()) -> set[int]:
+        """Let everything go without giving it back; answer what was held, and busy wide slots."""
+        lost = {*self._held, *filter(is_wide, busy)}
         self._held = {}
+        self._until = 0.0
         self._settle(0.0)
         return lost
 
@@ -105,12 +116,17 @@ class Holdings:
     ) -> tuple[list[Grant], set[int]]:
         """Let leaving slots go; answer their grants, and those in which work is cut off.
 
-        A busy one is kept until its ``drain_s`` are over.
+        A busy one is kept until its ``drain_s`` are over. So is the last one of all while a wide
+        one is busy: who holds nothing is gone, and others get what it has in wide slots.
         """
+        wide = set(filter(is_wide, busy))
+        last: int | None = None
+        if wide and self._leaving and len(self._leaving) == len(self._held):
+            last = max(self._leaving, key=self._leaving.__getitem__)
         over: set[int] = set()
         cut: set[int] = set()
         for slot, since in self._leaving.items():
-            if slot not in busy:
+            if slot not in busy and slot != last:
                 if now >= since + LINGER_S:
                     over.add(slot)
             elif now >= since + drain_s:
@@ -118,7 +134,7 @@ class Holdings:
         returned = [self._held.pop(slot) for slot in sorted(over | cut)]
         for grant in returned:
             del self._leaving[grant.slot]
-        return returned, cut
+        return returned, cut | wide if last in cut else cut
 
     def _settle(self, now: float) -> None:
         """Bring ``leaving`` and ``grants`` in line with what is held and wanted."""

@@ -7,6 +7,7 @@ ask a server, also in a process that was stopped and has just gone on.
 
 import asyncio
 import logging
+import math
 import secrets
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
@@ -147,10 +148,13 @@ class Tenure:
             leads=self.leads,
         )
 
-    def holds(self, slot: int, fence: int | None = None) -> bool:
-        """Tell whether a request may be made in a slot now, under the fence of a lease if given."""
+    def holds(self, slot: int, fence: int | None = None, asked_at: float = math.inf) -> bool:
+        """Tell whether a request may be made in a slot now, under the fence of a lease if given.
+
+        ``asked_at`` is when that lease was asked for, or prolonged.
+        """
         place = slot if self._table is not None else 0
-        return self._holdings.holds(self._clock.boot(), place, fence)
+        return self._holdings.holds(self._clock.boot(), place, fence, asked_at)
 
     async def open(self) -> None:
         """Join, and own what can be had at once; raises ``ConfigError`` for a name in use."""
@@ -173,7 +177,7 @@ class Tenure:
                 if self._table is not None:
                     loops.create_task(self._follow(self._table))
         except ExceptionGroup as group:
-            self._tell(self._holdings.drop())
+            self._tell(self._holdings.drop(self._busy()))
             raise group.exceptions[0] from None
 
     def retire(self) -> None:
@@ -225,7 +229,7 @@ class Tenure:
         """Hold nothing any more; answer what was held."""
         grants = self._holdings.held
         busy = set(self._busy())
-        lost = self._holdings.drop()
+        lost = self._holdings.drop(busy)
         self._tell(lost & busy if self._table is not None else busy and lost)
         if self._watch is not None:
             self._watch.cancel()
@@ -309,7 +313,7 @@ class Tenure:
         grants = await self._frontier.own(self.name, asked, self.ttl_ms)
         self._renewed = before
         until = before + self.ttl_ms / 1000 * SAFE_SHARE
-        self._tell(self._holdings.renew(grants, until, self._clock.boot()))
+        self._tell(self._holdings.renew(grants, until, self._clock.boot(), self._busy()))
         # A store that does not answer must not keep anyone from noticing that the time is over.
         if self._watch is not None:
             self._watch.cancel()
@@ -317,7 +321,7 @@ class Tenure:
         self._watch = asyncio.get_running_loop().call_later(left_s + CLOCK_STEP_S, self._lapse)
 
     def _lapse(self) -> None:
-        self._tell(self._holdings.lapse(self._clock.boot()))
+        self._tell(self._holdings.lapse(self._clock.boot(), self._busy()))
 
     def _tell(self, lost: Collection[int]) -> None:
         if lost:

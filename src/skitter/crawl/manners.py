@@ -229,7 +229,8 @@ class Manners:
     def _told(self, host: HostKey, verdict: Verdict) -> Verdict:
         """Remember what the store is about to be told of a host."""
         boot, lately = self._clock.boot(), self._lately
-        lately[host] = _Told(boot, verdict.delay_ms, verdict.floor_ms)
+        per_host = self.sites.of(host).per_host
+        lately[host] = _Told(boot, verdict.delay_ms, verdict.floor_ms, per_host)
         lately.move_to_end(host)
         while next(iter(lately.values())).boot < boot - LATELY_S:
             lately.popitem(last=False)
@@ -245,6 +246,8 @@ class Manners:
             delay_ms = max(set_ms, told.floor_ms)
             if delay_ms != told.delay_ms:
                 yield Freed(0, host, delay_ms, floor_ms=told.floor_ms, retuned=True)
+            if self.sites.of(host).per_host != told.per_host:
+                yield Freed(0, host, per_host=self.per_host(host))
         self._lately.clear()
 
     def answered(self, host: HostKey, response: Response) -> Verdict:
@@ -281,6 +284,8 @@ class _Told(NamedTuple):
     boot: float
     delay_ms: int
     floor_ms: int
+    per_host: int | None
+    """As it was set for the host."""
 
 
 def _mark(site: str) -> str:

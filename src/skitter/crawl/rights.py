@@ -28,8 +28,11 @@ class Holdings(Protocol):
     def complete(self) -> bool:
         """Whether every slot is owned here, so that nobody else can be at work."""
 
-    def holds(self, slot: int, fence: int) -> bool:
-        """Tell whether a slot is owned under ``fence`` at this moment, by the local clock alone."""
+    def holds(self, slot: int, fence: int, asked_at: float) -> bool:
+        """Tell whether a slot is owned under ``fence`` at this moment, by the local clock alone.
+
+        A slot without fences is, when there was no break since its lease was asked for.
+        """
 
     async def refresh(self) -> None:
         """Own anew what was refused as another's."""
@@ -42,23 +45,23 @@ class Rights:
         self._holdings = holdings
         self._clock = clock
         self._lasts_s = lease_ms * SAFE_SHARE / 1000
-        self._until: dict[int, float] = {}
+        self._asked_at: dict[int, float] = {}
 
     def begin(self, leases: Iterable[Lease], asked_at: float) -> None:
         """Take note of leases that a call begun at ``asked_at`` gave or prolonged."""
-        until = asked_at + self._lasts_s
         for lease in leases:
-            self._until[lease.id] = until
+            self._asked_at[lease.id] = asked_at
 
     def end(self, lease: Lease) -> None:
         """Forget a lease."""
-        self._until.pop(lease.id, None)
+        self._asked_at.pop(lease.id, None)
 
     def check(self, lease: Lease) -> None:
         """Raise ``LeaseLost`` when the lease, or the slot it lies in, may be another's by now."""
-        if self._clock.boot() >= self._until.get(lease.id, 0.0):
+        asked_at = self._asked_at.get(lease.id)
+        if asked_at is None or self._clock.boot() >= asked_at + self._lasts_s:
             raise LeaseLost(f"the lease on {lease.url} has ended")
-        if not self._holdings.holds(lease.slot, lease.fence):
+        if not self._holdings.holds(lease.slot, lease.fence, asked_at):
             raise LeaseLost(f"slot {lease.slot} of {lease.url} is not held any more")
 
 
@@ -84,7 +87,7 @@ class EverySlot:
         """Whether every slot is owned here."""
         return True
 
-    def holds(self, slot: int, fence: int) -> bool:
+    def holds(self, slot: int, fence: int, asked_at: float) -> bool:
         """Tell that a slot is owned: a lease alone decides here."""
-        del slot, fence
+        del slot, fence, asked_at
         return True

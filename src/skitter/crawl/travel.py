@@ -132,7 +132,9 @@ class Traveller:
         if not verdict.delay_ms and rest_ms <= self._with.clock.now_ms():
             rest_ms = 0
         told = (verdict.delay_ms, rest_ms, verdict.floor_ms, verdict.held_until_ms)
-        self._free(Freed(trip.lease.id, trip.host, *told))
+        # A member that had not heard of it yet may have been the first to meet the host.
+        per_host = self._sites.of(trip.host).per_host
+        self._free(Freed(trip.lease.id, trip.host, *told, per_host=per_host))
 
     async def _robots_allow(self, trip: Trip) -> None:
         """Ask the site's rules about the URL at hand; ends the visit when they forbid it."""

@@ -155,6 +155,8 @@ class Freed(msgspec.Struct, frozen=True, gc=False):
     """Nothing is asked of the host: its URLs are handed out without its gate, for a while."""
     unasked: bool = False
     """No request was made under the lease: the host need not rest for it."""
+    per_host: int | None = None
+    """How many requests may be under way to the host from here on; None keeps that."""
 
 
 class Grant(msgspec.Struct, frozen=True, gc=False):

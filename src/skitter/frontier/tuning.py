@@ -5,7 +5,7 @@ may be asked next. When the delay changes, the rest that the old one made change
 site asks for itself and a back-off stay as they are.
 """
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -51,6 +51,10 @@ class NoRules:
         return NO_RULE
 
 
+async def _stay() -> None:
+    """Leave rules as they are."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tuning:
     """A change of rules for some hosts."""
@@ -67,13 +71,15 @@ class Tuning:
     """Every host it covers is like this, as Redis compares texts."""
     host: HostKey | None = None
     """A host it surely covers: the only one, or the most important."""
+    refresh: Callable[[], Awaitable[object]] = _stay
+    """Called before some hosts are changed: their rules may not be what they were at the start."""
 
 
 class Tunable(Protocol):
     """A store whose gates can be changed in the process that has it open."""
 
     rules: Rules
-    """Asked for hosts that are met for the first time."""
+    """Asked for hosts that are met for the first time, and when their job changes."""
 
     async def tune(self, tuning: Tuning) -> int:
         """Change the gates of known hosts; answers how many hosts it concerned."""

@@ -14,6 +14,7 @@ from skitter.frontier.redis.outbox import Outbox
 from skitter.job.spec import Job, identity_difference
 from skitter.types import JobNumber
 from skitter.wiring.files import open_sinks, refuse_other_archive
+from skitter.wiring.host_rules import stored_rules
 from skitter.wiring.node import DeskMaker, NodeOptions
 from skitter.wiring.parts import job_entry, make_archive, make_sinks, seen_options
 from skitter.wiring.reach import make_reach
@@ -93,6 +94,8 @@ async def _enter_job(connected: Connected, job: Job, options: RunOptions) -> Job
                 f"--store: holds the job {job.id!r} with other settings ({difference});"
                 " use the same ones to go on, or --fresh to start over"
             )
+    # A job that is changed leaves alone what is set for its hosts.
+    frontier.rules = await stored_rules(frontier)
     return await frontier.put_job(job_entry(job))
 
 

@@ -16,6 +16,7 @@ from skitter.job.parts import SeenKind
 from skitter.job.spec import Job, identity_difference
 from skitter.types import JobNumber
 from skitter.wiring.files import open_sinks, refuse_other_archive
+from skitter.wiring.host_rules import stored_rules
 from skitter.wiring.parts import (
     job_entry,
     make_archive,
@@ -87,6 +88,8 @@ async def _enter_job(frontier: EmbeddedFrontier, job: Job, data: Path) -> JobNum
                 f"--data {data}: holds this job with other settings ({difference});"
                 " use the same ones to go on, or --fresh to start over"
             )
+    # A job that is changed leaves alone what is set for its hosts.
+    frontier.rules = await stored_rules(frontier)
     return await frontier.put_job(job_entry(job))
 
 

@@ -1,7 +1,7 @@
 """How hosts are to be asked by the settings: what gates are told of them."""
 
 from skitter.frontier.tuning import HostRule
-from skitter.politeness.settings.live import LiveSettings
+from skitter.politeness.settings.live import LiveSettings, MarkReader
 from skitter.politeness.settings.table import SiteSettings
 from skitter.types import HostKey
 
@@ -18,6 +18,13 @@ class HostRules:
     def __call__(self, host: HostKey) -> HostRule:
         """Return the rule of a host."""
         return host_rule(self._live.of(host))
+
+
+async def stored_rules(reader: MarkReader) -> HostRules:
+    """Return the rules by the settings that are in a store now."""
+    live = LiveSettings()
+    await live.refresh(reader)
+    return HostRules(live)
 
 
 def host_rule(found: SiteSettings) -> HostRule:

@@ -8,24 +8,26 @@ would not hear of a shorter delay before.
 import asyncio
 import json
 import secrets
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
+from functools import partial
 
 from skitter.clock import Clock
 from skitter.crawl.inspect import Answer, Question
 from skitter.errors import ConfigError, SkitterError
-from skitter.frontier.tuning import HostRule, OpenStore, Tuning
+from skitter.frontier.tuning import OpenStore, Tuning
 from skitter.politeness.settings.live import LiveSettings
 from skitter.politeness.settings.patterns import covers, glob_of, parse_pattern
 from skitter.politeness.settings.table import MARKS, STAMP, Row, Table
 from skitter.politeness.settings.values import check_key, parse_changes, plain_value
 from skitter.types import HostKey
-from skitter.wiring.host_rules import HostRules, host_rule
+from skitter.wiring.host_rules import HostRules
 from skitter.wiring.store import Store
 
 LOCK = "settings"
-LOCK_MS = 5_000
+LOCK_MS = 20_000
+"""How long one operator keeps others out: half of it to read and think, half to write."""
 POLL_MS = 100
 Facts = dict[str, object]
 
@@ -44,7 +46,7 @@ class SettingsKeeper:
         self._store.rules = HostRules(self._live)
         for row in self._live.table.in_force:
             if row.values.get("blacklist"):
-                await self._store.tune(_tuning(row.pattern, self._live.table, {"blacklist"}))
+                await self._tune(row.pattern, {"blacklist"})
 
     async def set(self, pattern: str, words: Iterable[str], by: str) -> Facts:
         """Set values for a pattern; those that are not named stay."""
@@ -61,30 +63,64 @@ class SettingsKeeper:
         return await self._change(lambda table: table.without(pattern, gone, by, at_ms), gone)
 
     async def _change(self, make: Callable[[Table], Row], keys: Iterable[str]) -> Facts:
-        async with self._alone():
-            before = await self._table()
-            row = make(before)
-            stamp = secrets.token_bytes(8)
-            await self._store.ack([], news={row.mark: row.encode(), STAMP: stamp})
+        before, row = await self._write(make)
         await self._live.refresh(self._store)
-        after = before.with_row(row)
         named = set(keys) or set(before.rows[row.pattern].values)
-        known = await self._store.tune(_tuning(row.pattern, after, named))
-        return {**_row_facts(row, after), "known_hosts": known}
+        known = await self._tune(row.pattern, named)
+        return {**_row_facts(row, before.with_row(row)), "known_hosts": known}
+
+    async def _write(self, make: Callable[[Table], Row]) -> tuple[Table, Row]:
+        """Write a row; answers the table before as well."""
+        while True:
+            async with self._alone() as until:
+                before = await self._table()
+                row = make(before)
+                if self._clock.boot() < until:
+                    stamp = secrets.token_bytes(8)
+                    await self._store.ack([], news={row.mark: row.encode(), STAMP: stamp})
+                    return before, row
+
+    async def _tune(self, pattern: str, keys: Collection[str]) -> int:
+        """Bring gates in line with the table, also if others change it while they are walked over.
+
+        A part of the walk may have gone by what was read before such a change, and come after it.
+        """
+        while True:
+            version = self._live.table.version
+            known = await self._store.tune(self._tuning(pattern, keys))
+            await self._live.refresh(self._store)
+            if self._live.table.version == version:
+                return known
+
+    def _tuning(self, pattern: str, keys: Collection[str]) -> Tuning:
+        return Tuning(
+            covers=partial(covers, pattern),
+            rule=HostRules(self._live),
+            delays="delay" in keys,
+            per_hosts="per_host" in keys,
+            drains="blacklist" in keys,
+            glob=glob_of(pattern),
+            host=None if pattern[0] in "*." else HostKey(pattern),
+            refresh=partial(self._live.refresh, self._store),
+        )
 
     async def _table(self) -> Table:
         return Table.read(await self._store.marks(MARKS))
 
     @asynccontextmanager
-    async def _alone(self) -> AsyncIterator[None]:
-        """Let no other operator change a row meanwhile: neither is to lose what the other set."""
+    async def _alone(self) -> AsyncIterator[float]:
+        """Let no other operator change a row meanwhile: neither is to lose what the other set.
+
+        The time that is given, by the boot clock, is the last moment to write at: a store may be
+        slow.
+        """
         lock, holder = self._store.lock, secrets.randbits(48)
-        wait_ms = await lock(LOCK, holder, LOCK_MS)
-        while wait_ms:
+        asked_at = self._clock.boot()
+        while wait_ms := await lock(LOCK, holder, LOCK_MS):
             await asyncio.sleep(min(wait_ms, POLL_MS) / 1000)
-            wait_ms = await lock(LOCK, holder, LOCK_MS)
+            asked_at = self._clock.boot()
         try:
-            yield
+            yield asked_at + LOCK_MS / 2000
         finally:
             await lock(LOCK, holder, 0)
 
@@ -128,24 +164,6 @@ async def answering(store: Store, other: Answer) -> Answer:
             yield line
 
     return answer
-
-
-def _tuning(pattern: str, table: Table, keys: set[str]) -> Tuning:
-    def is_covered(host: HostKey) -> bool:
-        return covers(pattern, host)
-
-    def rule(host: HostKey) -> HostRule:
-        return host_rule(table.of(host))
-
-    return Tuning(
-        covers=is_covered,
-        rule=rule,
-        delays="delay" in keys,
-        per_hosts="per_host" in keys,
-        drains="blacklist" in keys,
-        glob=glob_of(pattern),
-        host=None if pattern[0] in "*." else HostKey(pattern),
-    )
 
 
 def rows_of(table: Table) -> list[Facts]:

@@ -91,9 +91,9 @@ class Membership:
         """Whether every slot is owned here."""
         return self.tenure.status.slots == SLOTS
 
-    def holds(self, slot: int, fence: int) -> bool:
-        """Tell whether a slot is owned under ``fence`` at this moment."""
-        return self.tenure.holds(slot, fence)
+    def holds(self, slot: int, fence: int, asked_at: float) -> bool:
+        """Tell whether a slot is owned under ``fence``; a wide one, since ``asked_at``."""
+        return self.tenure.holds(slot, fence, asked_at)
 
     async def refresh(self) -> None:
         """Own anew what was refused as another's."""

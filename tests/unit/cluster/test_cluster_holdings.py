@@ -1,11 +1,15 @@
 """What one member holds, told event by event."""
 
+from collections.abc import Callable
+
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from skitter.cluster.holdings import LINGER_S, Holdings
 from skitter.frontier.model import Grant
+from skitter.url.partition import SLOTS as SLOT_COUNT
 
 SLOTS = st.frozensets(st.integers(0, 7))
 
@@ -103,6 +107,71 @@ def test_a_renewal_changes_neither_version_nor_grants() -> None:
     held.renew(grants({2: 2, 1: 1}), 20.0, 1.0)
     assert held.version == before[0]
     assert held.grants is before[1]
+
+
+# Wide slots, which have no fence
+
+WIDE = SLOT_COUNT + 5
+
+
+def test_a_break_ends_the_rights_of_wide_leases_for_good() -> None:
+    held = holding({1: 1}, until=4.5)
+    assert held.holds(4.0, WIDE, 1, asked_at=0.0)
+    held.renew(grants({1: 1}), 8.0, 4.0)
+    assert held.holds(7.0, WIDE, 1, asked_at=0.0), "no break"
+    assert not held.holds(8.0, WIDE, 1, asked_at=7.0)
+    held.renew([], 13.0, 9.0)
+    assert not held.holds(9.0, WIDE, 1, asked_at=7.0)
+    assert not held.holds(9.0, WIDE, 1, asked_at=8.5), "asked for in the break"
+    assert held.holds(9.0, WIDE, 1, asked_at=9.0)
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        lambda held, busy: held.lapse(4.5, busy),
+        lambda held, busy: held.drop(busy),
+        lambda held, busy: held.renew(grants({1: 1}), 9.0, 5.0, busy),
+        lambda held, busy: held.renew(grants({1: 1}), 5.0, 6.0, busy),
+    ],
+)
+def test_whatever_ends_the_rights_names_wide_slots_that_are_worked_in(
+    end: Callable[[Holdings, set[int]], set[int]],
+) -> None:
+    held = holding({1: 1}, until=4.5)
+    assert end(held, {WIDE, 7}) == {1, WIDE}
+
+
+def test_the_last_slot_is_kept_while_a_wide_one_is_worked_in() -> None:
+    held = holding({1: 1, 2: 2, 3: 3}, until=100.0)
+    held.want([3], 1.0)
+    assert len(held.give_back(2.0, {WIDE}, 10.0)[0]) == 2, "not the last"
+    held.want([], 3.0)
+    assert held.give_back(12.9, {WIDE}, 10.0) == ([], set())
+    returned, cut = held.give_back(13.0, {WIDE}, 10.0)
+    assert ([grant.slot for grant in returned], cut) == ([3], {3, WIDE})
+
+
+def test_the_last_slot_goes_when_no_wide_one_is_worked_in_any_more() -> None:
+    held = holding({1: 1, 2: 2})
+    held.want([], 1.0)
+    [first], _ = held.give_back(2.0, {WIDE}, 10.0)
+    [second], cut = held.give_back(2.1, (), 10.0)
+    assert ({first.slot, second.slot}, cut) == ({1, 2}, set())
+
+
+def test_a_renewal_in_time_names_no_wide_slot() -> None:
+    held = holding({1: 1})
+    assert held.lapse(1.0, {WIDE}) == set()
+    assert held.renew(grants({1: 1}), 20.0, 1.0, {WIDE}) == set()
+
+
+def test_what_was_dropped_gives_no_right_to_a_wide_slot() -> None:
+    held = holding({1: 1})
+    held.drop()
+    assert not held.holds(1.0, WIDE, 1, asked_at=0.0)
+    held.renew(grants({1: 1}), 20.0, 1.0)
+    assert not held.holds(1.0, WIDE, 1, asked_at=0.0)
 
 
 class AnyOrder(RuleBasedStateMachine):

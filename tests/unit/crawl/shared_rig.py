@@ -27,8 +27,8 @@ class SomeSlots(EverySlot):
         self.refreshed += 1
         await super().refresh()
 
-    def holds(self, slot: int, fence: int) -> bool:
-        del fence
+    def holds(self, slot: int, fence: int, asked_at: float) -> bool:
+        del fence, asked_at
         return slot not in self.gone
 
 

@@ -22,6 +22,7 @@ class Slots:
     def __init__(self, *slots: int) -> None:
         self.held = set(slots)
         self.fence = 1
+        self.since = 0.0
         self.refreshed = 0
 
     @property
@@ -32,8 +33,8 @@ class Slots:
     def complete(self) -> bool:
         return False
 
-    def holds(self, slot: int, fence: int) -> bool:
-        return slot in self.held and fence == self.fence
+    def holds(self, slot: int, fence: int, asked_at: float) -> bool:
+        return slot in self.held and fence == self.fence and asked_at >= self.since
 
     async def refresh(self) -> None:
         self.refreshed += 1
@@ -123,6 +124,19 @@ def test_a_slot_that_was_lost_and_won_back_does_not_bring_its_old_leases_back(
         rights.check(lease)
 
 
+def test_a_lease_from_before_a_break_is_lost_until_it_is_prolonged(
+    rights: Rights, slots: Slots, clock: VirtualClock
+) -> None:
+    lease = fake_lease(slot=7)
+    rights.begin([lease], clock.boot())
+    clock.advance(1)
+    slots.since = clock.boot()
+    with pytest.raises(LeaseLost):
+        rights.check(lease)
+    rights.begin([lease], clock.boot())
+    rights.check(lease)
+
+
 def test_nothing_may_be_done_under_a_lease_that_ended_or_never_was(
     rights: Rights, clock: VirtualClock
 ) -> None:
@@ -154,7 +168,7 @@ async def test_everything_is_owned_by_everybody_once_it_was_asked_for(
     assert (list(everything.grants), everything.complete) == ([], True)
     await everything.refresh()
     assert len(everything.grants) == 1
-    assert all(everything.holds(slot, 5) for slot in (0, 1, 16_383))
+    assert all(everything.holds(slot, 5, 0.0) for slot in (0, 1, 16_383))
     await frontier.claim(everything.grants, 1)
 
 

@@ -279,6 +279,23 @@ async def test_what_was_told_before_a_change_was_heard_of_is_told_anew(
     assert list(rig.manners.retuned()) == []
 
 
+async def test_an_answer_tells_how_many_requests_are_set_and_a_change_is_told_anew(
+    make_rig: MakeRig, web: Web
+) -> None:
+    web.html(HOME)
+    web.html(f"{OTHER}/")
+    rig = await make_rig(scope="any", polite={"robots": False, "per_host": 2})
+    rig.set(site_test="per_host=5")
+    told = []
+    for url in (HOME, f"{OTHER}/"):
+        await rig.visit(url)
+        told += [freed.per_host for freed in rig.freed]
+    assert told == [5, None]
+    rig.set()
+    assert list(rig.manners.retuned()) == [Freed(0, HOST, per_host=2)], "the job's"
+    assert list(rig.manners.retuned()) == []
+
+
 async def test_what_was_told_long_ago_is_left_to_who_made_the_change(
     make_rig: MakeRig, web: Web
 ) -> None:

@@ -2,7 +2,8 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,13 @@ import pytest
 from skitter.crawl.inspect import Question
 from skitter.frontier.embedded.frontier import EmbeddedFrontier
 from skitter.frontier.model import Freed, JobEntry, Link
+from skitter.frontier.tuning import Tuning
 from skitter.politeness.settings.live import LiveSettings
 from skitter.politeness.settings.table import MARKS
 from skitter.testing.virtual_clock import VirtualClock
 from skitter.types import Fingerprint, HostKey, JobNumber
-from skitter.wiring.settings import SettingsKeeper
+from skitter.wiring.host_rules import stored_rules
+from skitter.wiring.settings import LOCK_MS, SettingsKeeper
 
 HOST = HostKey("www.a.com")
 
@@ -164,12 +167,86 @@ async def test_the_gates_of_known_hosts_follow_a_change(
     assert await take(store) == 1
 
 
+async def test_a_walk_that_takes_long_goes_by_what_others_set_meanwhile(
+    store: EmbeddedFrontier,
+    keeper: SettingsKeeper,
+    clock: VirtualClock,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    other = SettingsKeeper(store, clock, LiveSettings())
+    await add_host(store, urls=9)
+    tune = store.tune
+
+    async def wait(tuning: Tuning) -> int:
+        monkeypatch.setattr(store, "tune", tune)
+        await ask(other, "set", HOST, "per_host=2")
+        return await tune(tuning)
+
+    monkeypatch.setattr(store, "tune", wait)
+    await ask(keeper, "set", "*", "per_host=8", "delay=0")
+    assert await take(store) == 2
+
+
+async def test_a_part_of_a_walk_that_came_too_late_is_mended_at_its_end(
+    store: EmbeddedFrontier,
+    keeper: SettingsKeeper,
+    clock: VirtualClock,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    other = SettingsKeeper(store, clock, LiveSettings())
+    await add_host(store, urls=9)
+    tune = store.tune
+
+    async def come_late(tuning: Tuning) -> int:
+        monkeypatch.setattr(store, "tune", tune)
+        old = tuning.rule(HOST)
+        await ask(other, "set", HOST, "per_host=2")
+        return await tune(replace(tuning, rule=lambda _: old))
+
+    monkeypatch.setattr(store, "tune", come_late)
+    [row, _] = await ask(keeper, "set", "*", "per_host=8", "delay=0")
+    assert row["settings"] == {"delay": 0.0, "per_host": 8}
+    assert await take(store) == 2
+
+
+async def test_a_slow_store_does_not_let_one_operator_undo_what_another_sets(
+    store: EmbeddedFrontier,
+    keeper: SettingsKeeper,
+    clock: VirtualClock,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    other = SettingsKeeper(store, clock, LiveSettings())
+    marks = store.marks
+
+    async def read_slowly(prefix: str) -> Mapping[str, bytes]:
+        monkeypatch.setattr(store, "marks", marks)
+        found = await marks(prefix)
+        clock.advance(LOCK_MS / 1000)
+        await ask(other, "set", "a.com", "depth=4")
+        return found
+
+    monkeypatch.setattr(store, "marks", read_slowly)
+    await ask(keeper, "set", "a.com", "delay=1")
+    [row, _] = await ask(keeper, "list")
+    assert row["settings"] == {"delay": 1.0, "depth": 4}
+
+
 async def test_hosts_to_come_begin_with_what_is_set(
     store: EmbeddedFrontier, keeper: SettingsKeeper
 ) -> None:
     await ask(keeper, "set", "*", "delay=0", "per_host=3")
     await add_host(store, urls=5)
     assert await take(store) == 3
+
+
+async def test_a_job_that_is_changed_by_a_new_process_leaves_alone_what_is_set(
+    store: EmbeddedFrontier, keeper: SettingsKeeper
+) -> None:
+    await add_host(store, urls=5)
+    await ask(keeper, "set", HOST, "delay=0", "per_host=2")
+    store.rules = await stored_rules(store)
+    await store.put_job(JobEntry(id="job", per_host=4))
+    assert await take(store) == 2
 
 
 async def test_what_was_blacklisted_while_nobody_crawled_is_drained_at_once(

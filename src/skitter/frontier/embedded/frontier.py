@@ -295,7 +295,7 @@ class EmbeddedFrontier:
 
     @property
     def rules(self) -> Rules:
-        """How hosts are asked that are met for the first time."""
+        """How hosts are asked, where an operator says so."""
         return self._core.registry.rules
 
     @rules.setter

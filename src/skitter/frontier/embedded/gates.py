@@ -30,6 +30,9 @@ class Gates:
         for item in freed:
             host = core.registry.awake(item.host)
             if host is not None:
+                if item.per_host is not None and item.per_host != host.per_host:
+                    host.per_host = item.per_host
+                    change.save_host(host)
                 self._free(item, host, now_ms)
                 core.save_gate(change, host)
         if change.saves_hosts:

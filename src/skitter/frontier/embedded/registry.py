@@ -65,7 +65,7 @@ class Registry:
         """Jobs that have leased as many URLs as they want pages."""
         self.budget = HeadBudget(HEAD_ENTRIES)
         self.rules: Rules = NoRules()
-        """How hosts are asked that are met for the first time."""
+        """How hosts are asked, where an operator says so."""
         self._last_number = 0
         self._next_host = 1
         self._next_queue = 1
@@ -197,7 +197,8 @@ class Registry:
         changed = []
         for queue in self.of_job(number):
             queue.running = self._runs(number)
-            if differs:
+            # What an operator has set takes the place of what a job says.
+            if differs and self.rules(queue.host.name).per_host is None:
                 queue.host.per_host = entry.per_host
                 changed.append(queue.host)
         return changed

@@ -27,6 +27,7 @@ class Tuner:
         names = [*registry.hosts, *registry.asleep]
         known = 0
         for at in range(0, len(names), HOSTS_AT_ONCE):
+            await tuning.refresh()
             covered = filter(tuning.covers, names[at : at + HOSTS_AT_ONCE])
             some = [host for name in covered if (host := registry.awake(name)) is not None]
             known += len(some)

@@ -50,9 +50,14 @@ class Control:
             await self.unpark(job)
         if before is not None and before.per_host != entry.per_host:
             async for tag, hosts in self._hosts(job):
-                await core.call(tag, "job_hosts", entry.per_host, *hosts)
+                # What an operator has set takes the place of what a job says.
+                unset = [host for host in hosts if self._is_the_jobs(host)]
+                await core.call(tag, "job_hosts", entry.per_host, *unset)
         await self._raise_version()
         return job
+
+    def _is_the_jobs(self, host: bytes) -> bool:
+        return self._core.rules(HostKey(host.decode())).per_host is None
 
     async def _before(self, job: JobNumber) -> JobEntry | None:
         try:

@@ -15,6 +15,7 @@ from skitter.frontier.redis.line import Word
 from skitter.frontier.redis.nodes import Call, Nodes
 from skitter.frontier.redis.sets import seen_fields
 from skitter.frontier.redis.wire import NO_JOB, Host, pack_host
+from skitter.frontier.tuning import NoRules, Rules
 from skitter.types import HostKey, JobNumber
 from skitter.url.domain import registered_domain
 from skitter.url.host import host_name
@@ -62,6 +63,8 @@ class Core:
         """Whether calls that are made together happen in order, as a rule."""
         self.changes = 0
         """Grows when entries of jobs are known to have changed."""
+        self.rules: Rules = NoRules()
+        """How hosts are asked, where an operator says so."""
         self._seen = seen
         self._jobs: dict[JobNumber, JobEntry] = {}
         self.host = lru_cache(_HOSTS_KEPT)(self._host)

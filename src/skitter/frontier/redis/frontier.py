@@ -271,12 +271,12 @@ class RedisFrontier:
 
     @property
     def rules(self) -> Rules:
-        """How hosts are asked that are met for the first time."""
-        return self._tuner.rules
+        """How hosts are asked, where an operator says so."""
+        return self._core.rules
 
     @rules.setter
     def rules(self, rules: Rules) -> None:
-        self._tuner.rules = rules
+        self._core.rules = rules
 
     async def tune(self, tuning: Tuning) -> int:
         """Change the gates of known hosts."""

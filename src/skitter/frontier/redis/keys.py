@@ -56,7 +56,7 @@ class Keys:
         self.plan = self.common + "plan"
         self.control = self.common + "control"
         self.wide = self.common + "wide"
-        """The tags in which there are wide slots."""
+        """The tags in which there are wide slots; the anchor of each says so, too."""
         self.buried = self.common + "buried"
         """How much has left the store because nobody needed it."""
         self.any_host = f"{{{_escaped(namespace)}:[0-9][0-9][0-9]}}:h:*"

@@ -156,9 +156,9 @@ class Nodes:
             copied=copied,
         )
 
-    async def run(self, key: str, *command: Word) -> Any:
-        """Run a plain command where ``key`` is."""
-        [answer] = await self._settle([key], [pack(command)])
+    async def run(self, key: str, *command: Word, copied: bool = False) -> Any:
+        """Run a plain command where ``key`` is; ``copied`` as for ``call_many``."""
+        [answer] = await self._settle([key], [pack(command)], copied=copied)
         return answer
 
     def masters(self) -> list[Line]:

@@ -112,7 +112,10 @@ class Owning:
         packed = {tag: _fences.pack(*fences) for tag, fences in given.items()}
         session = self._core.session
         await self._core.call_many(
-            [(tag, "disown", (session, fences)) for tag, fences in packed.items()]
+            [
+                (tag, "disown", (session, fences, int(tag in self._present)))
+                for tag, fences in packed.items()
+            ]
         )
         await self._leave_gates({grant.slot for grant in grants})
         for tag, fences in given.items():

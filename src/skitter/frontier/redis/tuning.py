@@ -11,7 +11,7 @@ from skitter.frontier.redis.agenda import Agenda
 from skitter.frontier.redis.core import Ask, Core
 from skitter.frontier.redis.line import Word
 from skitter.frontier.redis.wire import read_hint
-from skitter.frontier.tuning import DRAIN_MS, HostRule, NoRules, Rules, Tuning
+from skitter.frontier.tuning import DRAIN_MS, HostRule, Tuning
 from skitter.types import HostKey
 from skitter.url.partition import TAGS
 
@@ -31,7 +31,6 @@ class Tuner:
     def __init__(self, core: Core, agenda: Agenda) -> None:
         self._core = core
         self._agenda = agenda
-        self.rules: Rules = NoRules()
         self._told: OrderedDict[HostKey, float] = OrderedDict()
 
     async def introduce(self, hosts: Iterable[HostKey]) -> None:
@@ -40,7 +39,7 @@ class Tuner:
         since = core.clock.boot() - TOLD_S
         asked: dict[int, list[Word]] = {}
         for host in {host for host in hosts if self._told.get(host, since) <= since}:
-            rule = self.rules(host)
+            rule = core.rules(host)
             self._remember(host)
             if rule.delay_ms is not None or rule.per_host is not None:
                 place = core.host(host)
@@ -71,6 +70,7 @@ class Tuner:
     async def _tune(self, hosts: Sequence[HostKey], tuning: Tuning) -> None:
         if not (tuning.delays or tuning.per_hosts or tuning.drains):
             return
+        await tuning.refresh()
         by_tag: dict[int, list[HostKey]] = {}
         for host in hosts:
             by_tag.setdefault(self._core.keys.tag_of_host(host), []).append(host)

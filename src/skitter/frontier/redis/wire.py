@@ -35,7 +35,7 @@ _u32 = struct.Struct(">I").pack
 _group = struct.Struct(">IHBH").pack
 _hop_group = struct.Struct(">IHH").pack
 _link = struct.Struct(">IQBI" + HEAD).pack
-_let_go = struct.Struct(">QQQQB").pack
+_let_go = struct.Struct(">QQQQBH").pack
 _fence_fp = struct.Struct(">IQ").pack
 _ending = struct.Struct(">BBQI").pack
 _amount = struct.Struct(">q").pack
@@ -144,6 +144,7 @@ def pack_freed(item: Freed) -> bytes:
         max(0, item.floor_ms),
         max(0, item.held_until_ms),
         item.retuned + 2 * item.drains,
+        item.per_host or 0,
     )
 
 

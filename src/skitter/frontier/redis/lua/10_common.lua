@@ -11,6 +11,7 @@ local TURNS = 281474976710656
 local SCORED = 1024
 local TURNS_PER_RANK = 4
 local LATER = 9007199254740991
+local WIDE = 16384
 
 -- Field `a` of a host is when it was asked last, or answered, or is to be asked in a turn that was
 -- promised: what its delay counts from. What is rare to have of a host is in field `g`: of its delay,
@@ -19,7 +20,7 @@ local LATER = 9007199254740991
 local begin, write_back, refuse, register, register_frugal, register_question
 local drains, set_delay
 local job_of, host_of, meet, jobs_of, set_jobs, touch, settle, withdraw, enlist
-local rest_briefly, settle_in, go_home
+local rest_briefly, settle_in, go_home, note_wide
 local line_front, host_front, enqueue, forget_band, schedule, count, fp_text, note_length
 
 do
@@ -59,7 +60,7 @@ do
       local time = redis.call('TIME')
       now = time[1] * 1000 + math.floor(time[2] / 1000)
     end
-    local kept = redis.call('HMGET', anchor, 'frozen', 'turn', 'seq', 'cold')
+    local kept = redis.call('HMGET', anchor, 'frozen', 'turn', 'seq', 'cold', 'wide')
     if kept[1] and kept[1] ~= '0' then refuse('FROZEN', 'this part of the store is being moved') end
     return {
       P = anchor:sub(1, -2),
@@ -81,6 +82,7 @@ do
       offered = {},
       due = LATER,
       cold = kept[4] and cold_sizes(kept[4]) or nil,
+      wide = kept[5],
     }
   end
 
@@ -176,10 +178,19 @@ do
     H.J = table.concat(jobs, ',')
   end
 
+  -- Says in the anchor that there are wide slots here: that goes where the hosts in them go, while a
+  -- list of such tags may be lost with another server.
+  function note_wide(S, slot)
+    if S.wide or tonumber(slot) < WIDE then return end
+    S.wide = '1'
+    redis.call('HSET', S.anchor, 'wide', S.wide)
+  end
+
   -- A host in its slot, made on first use; what was not set for it comes from its first job.
   function meet(S, name, slot, domain, job, J)
     local H = host_of(S, name)
     slot = '' .. slot
+    note_wide(S, slot)
     if not H.slot then
       H.slot, H.domain = slot, domain
     elseif H.slot ~= slot and tonumber(H.slot) < tonumber(slot) then

@@ -10,7 +10,6 @@
 local HOST, JOB, CLASS, URGENCY, RANK, SLOT, FENCE, RECORD, GATE, SESSION, SEQ =
   1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11
 local RETURNED = 128
-local WIDE = 16384
 local lease_of, end_lease, give_back, return_lease, plain_record, with_byte
 local reap_leases, wake_due, same_lease, reap_absent, first_absence
 

@@ -7,7 +7,7 @@
 --         job:n with commas between, how many more URLs of a job may be leased (of one that is
 --         limited and not named: none); freed: many times (>Bc0 lease, I2c0 host, I8 delay + 1 or 0
 --         or UNASKED, I8 not before, I8 floor, I8 held until, B 1 for a delay that was set anew + 2
---         for a host of which nothing is asked)
+--         for a host of which nothing is asked, I2 requests at once or 0)
 -- Result  "FENCED" with nothing changed, or >I8 ms of the next thing to do, I8 front, B whether lists wait for the
 --         cold tier, I2 n, n times
 --         (I4 job, I4 rank, I2 slot, I4 fence, B whether its gate is held, I2c0 host, I4c0 record);
@@ -27,9 +27,9 @@ do
   local function free(S, blob)
     local at, size = 1, #blob
     while at <= size do
-      local id, name, delay, not_before, floor, held, signs
-      id, name, delay, not_before, floor, held, signs, at =
-        struct.unpack('>Bc0I2c0I8I8I8I8B', blob, at)
+      local id, name, delay, not_before, floor, held, signs, per_host
+      id, name, delay, not_before, floor, held, signs, per_host, at =
+        struct.unpack('>Bc0I2c0I8I8I8I8BI2', blob, at)
       local H = host_of(S, name)
       if H.slot then
         -- Without a delay it is a back-off and nothing else.
@@ -40,6 +40,7 @@ do
         end
         H.n = math.max(H.n, not_before)
         if signs >= 2 then H.drain = S.now + DRAIN_MS end
+        if per_host > 0 then H.p = per_host end
         touch(S, H)
         local lease = lease_of(S, id)
         if lease and lease[HOST] == name and lease[GATE] then

@@ -7,7 +7,7 @@
 --
 -- skitter1_disown: gives slots back. Leases in them wait again, without a loss counted.
 --
--- ARGV    now, session, fences: those to be given back
+-- ARGV    now, session, fences: those to be given back, 1 when it goes on with wide slots here
 -- Result  nothing
 --
 -- skitter1_absent: ends a session that claims from wide slots of this tag, and owns none.
@@ -46,14 +46,14 @@ do
     drop_gates(S, gates, true)
   end
 
-  -- Takes slots (a set) out of the fences of a session.
-  local function strip(S, session, slots)
+  -- Takes slots (a set) out of the fences of a session; one with none left is gone, unless it stays.
+  local function strip(S, session, slots, stays)
     local fences = redis.call('HGET', S.P .. 'o', 'g:' .. session)
     if not fences then return end
     for slot in pairs(slots) do
       fences = with_fence(fences, math.floor(tonumber(slot) / 256), NO_FENCE)
     end
-    if fences == NOTHING then
+    if fences == NOTHING and not stays then
       forget_session(S, session)
     else
       redis.call('HSET', S.P .. 'o', 'g:' .. session, fences)
@@ -200,7 +200,7 @@ do
         redis.call('HDEL', S.P .. 'o', slot)
       end
     end
-    strip(S, session, slots)
+    strip(S, session, slots, args[4] == '1')
     return_leases(S, slots, false)
     settle(S)
     write_back(S)

@@ -15,7 +15,7 @@
 -- ARGV    now, job, the most hosts
 -- Result  >I8, I8 as for offer, with all hosts taken for the caller's; I4 hosts that are left
 --
--- skitter1_job_hosts: changes how many requests hosts take at once.
+-- skitter1_job_hosts: changes how many requests known hosts take at once.
 --
 -- ARGV    now, requests, hosts
 -- Result  nothing
@@ -135,8 +135,11 @@ do
     local S = begin(keys, args)
     for at = 3, #args do
       local H = host_of(S, args[at])
-      H.p = tonumber(args[2])
-      touch(S, H)
+      -- One that is not there any more asks its job when it comes back.
+      if H.slot then
+        H.p = tonumber(args[2])
+        touch(S, H)
+      end
     end
     settle(S)
     write_back(S)

@@ -19,6 +19,7 @@ do
       go_home(S, H)
     else
       H.home = H.home or H.slot
+      note_wide(S, slot)
       settle_in(S, H, slot)
       redis.call('HSET', S.P .. 'M', H.name, slot)
     end
