@@ -23,6 +23,7 @@ from skitter.cli import (
     nodes,
     page,
     probe,
+    rule,
     settings_command,
     up,
     version,
@@ -59,6 +60,7 @@ app.command("up", epilog=up.EXAMPLES)(up.up)
 app.command("node", epilog=node.EXAMPLES)(node.node)
 app.command("page", epilog=page.EXAMPLES)(page.page)
 app.add_typer(job.app, name="job")
+app.add_typer(rule.app, name="rule")
 app.add_typer(nodes.app, name="nodes")
 app.add_typer(aliases.app, name="aliases")
 app.add_typer(settings_command.app, name="settings")

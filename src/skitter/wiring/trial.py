@@ -1,0 +1,198 @@
+"""Tries the rules of a job on one page, fetched or from a file: what they take, and which links."""
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import urljoin
+
+from skitter.config import RunOptions
+from skitter.crawl.extraction import DETAIL, LIST
+from skitter.crawl.judge import Judge
+from skitter.errors import ConfigError, FetchError, UrlError
+from skitter.fetch.base import Request, Response
+from skitter.fetch.http import HttpFetcher
+from skitter.job.rules import NOTHING
+from skitter.job.spec import Job
+from skitter.parse.article.extract import extract_article
+from skitter.parse.article.kind import judge_class
+from skitter.parse.article.model import Article
+from skitter.parse.document import parse_page
+from skitter.parse.follow import FollowOptions
+from skitter.parse.page import ParsedPage
+from skitter.parse.rules.ruleset import Fields, Listed, ListPage, Picked, make_sight
+from skitter.politeness.robots import RobotsRules
+from skitter.politeness.robots_pattern import path_of
+from skitter.types import PageClass
+from skitter.url.fingerprint import Fingerprinter
+from skitter.url.host import host_key, origin
+from skitter.url.normalise import Normaliser
+from skitter.url.scope import Scope
+from skitter.wiring.parts import make_fetcher
+
+MOST_REDIRECTS = 5
+_SECRET = bytes(16)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TriedLink:
+    """One link of the page, and what becomes of it."""
+
+    url: str
+    follow: bool
+    page_class: str | None
+    why: str
+    """The rule that decided, or what forbids it."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Trial:
+    """What the rules of a job made of one page."""
+
+    url: str
+    rule: str
+    page_class: str
+    looks_like: str
+    """The class that the page's content speaks for, and why."""
+    picked: Picked = field(default_factory=Picked)
+    listed: Listed | None = None
+    links: list[TriedLink] = field(default_factory=list)
+    article: Article = field(default_factory=Article)
+
+    @property
+    def missing(self) -> list[str]:
+        """Required fields that are empty, on the page or in an item of its list."""
+        items = self.listed.items if self.listed is not None else []
+        found = [*self.picked.missing, *(name for one in items for name in one.picked.missing)]
+        return list(dict.fromkeys(found))
+
+
+async def try_rules(job: Job, target: str, options: RunOptions, rule: str | None) -> Trial:
+    """Fetch or read ``target`` and try the job's rules on it; ``rule`` names the set to use."""
+    if target.startswith(("http://", "https://")):
+        url, body, media = await _fetched(job, target, options)
+    else:
+        url = job.entries[0] if job.entries else "http://page.test/"
+        body, media = _read_file(Path(target)), "text/html"
+    page = parse_page(body, media, url, follow=FollowOptions(keep=True))
+    if page.document is None or page.joiner is None:
+        raise ConfigError(f"{target}: {media or 'no media type'}; wanted a page of HTML")
+    judge = Judge(job, Scope(job.scope, job.entries))
+    page_class = _class_of(job, judge, url)
+    trial = Trial(
+        url=url,
+        rule=rule or _rule_of(job, judge, url, page_class),
+        page_class=page_class.name.lower(),
+        looks_like="",
+    )
+    _pick(trial, job, page)
+    judged = judge_class(page.document, url)
+    trial.looks_like = f"{judged.page_class}: {judged.why}"
+    trial.article = extract_article(page.document, url)
+    trial.links = _links(job, judge, page, url)
+    return trial
+
+
+def _read_file(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise ConfigError(f"{path}: {error.strerror}; wanted a URL or a file of HTML") from error
+
+
+async def _fetched(job: Job, target: str, options: RunOptions) -> tuple[str, bytes, str | None]:
+    fetcher = make_fetcher(job, options)
+    try:
+        url = target
+        for _ in range(MOST_REDIRECTS):
+            await _ask_robots(job, fetcher, url)
+            response = await _fetch(job, fetcher, url)
+            location = response.headers.get("location")
+            if response.status not in range(300, 400) or not location:
+                break
+            url = urljoin(url, location)
+    except FetchError as error:
+        raise ConfigError(f"{error.url}: {error.why}") from error
+    finally:
+        await fetcher.close()
+    if response.status != 200:
+        raise ConfigError(f"{url}: status {response.status}; wanted a page that is there")
+    return url, response.body, response.read_as
+
+
+async def _fetch(job: Job, fetcher: HttpFetcher, url: str) -> Response:
+    own = {host_key(entry) for entry in job.entries}
+    headers = job.http.resolved_headers() if host_key(url) in own else {}
+    return await fetcher.fetch(Request(url=url, headers=headers))
+
+
+async def _ask_robots(job: Job, fetcher: HttpFetcher, url: str) -> None:
+    if not job.polite.robots:
+        return
+    response = await fetcher.fetch(Request(url=f"{origin(url)}/robots.txt"))
+    if response.status != 200:
+        return
+    rules = RobotsRules.parse(response.body.decode("utf-8", "replace"))
+    if not rules.for_agent(job.http.agent).decide(path_of(url)).allowed:
+        raise ConfigError(f"{url}: robots.txt forbids it; save the page and name the file")
+
+
+def _class_of(job: Job, judge: Judge, url: str) -> PageClass:
+    ruling = judge.ruling(url, host_key(url))
+    if ruling is not None and ruling.page_class is not None:
+        return ruling.page_class
+    return PageClass.NAV if job.list_ is not None and url in job.entries else PageClass.DATA
+
+
+def _rule_of(job: Job, judge: Judge, url: str, page_class: PageClass) -> str:
+    ruling = judge.ruling(url, host_key(url))
+    if ruling is not None and ruling.extract is not None:
+        return ruling.extract
+    if page_class is PageClass.NAV and job.list_ is not None:
+        return LIST
+    return DETAIL if page_class is PageClass.DATA else NOTHING
+
+
+def _pick(trial: Trial, job: Job, page: ParsedPage) -> None:
+    assert page.document is not None
+    assert page.joiner is not None
+    sight = make_sight(page.document, page.joiner, now=time.time())
+    if trial.rule == LIST and job.list_ is not None:
+        trial.listed = ListPage(job.list_).read(page.document, sight)
+        return
+    sets: Mapping[str, object] = {DETAIL: job.detail, **job.rules}
+    if trial.rule not in (*sets, NOTHING):
+        wanted = ", ".join([*sets, *([LIST] if job.list_ is not None else [])])
+        raise ConfigError(f"rule {trial.rule!r}: there is none; wanted one of {wanted}")
+    if trial.rule != NOTHING:
+        rules = job.detail if trial.rule == DETAIL else job.rules[trial.rule]
+        trial.picked = Fields(rules.fields).read(page.document, sight)
+
+
+def _links(job: Job, judge: Judge, page: ParsedPage, url: str) -> list[TriedLink]:
+    assert page.joiner is not None
+    normaliser = Normaliser(job.urls.rules(), Fingerprinter(_SECRET))
+    areas = None if judge.links is None else judge.links.areas(page.document)
+    found: dict[str, TriedLink] = {}
+    for href in page.hrefs:
+        try:
+            normal = normaliser.link(page.joiner, href)
+        except UrlError:
+            continue
+        if normal is None or normal.url in found or normal.url == url:
+            continue
+        decision = judge.explain(normal.url, normal.host, 1)
+        if not decision.allowed:
+            found[normal.url] = TriedLink(
+                url=normal.url, follow=False, page_class=None, why=decision.sentence
+            )
+            continue
+        if judge.links is None:
+            found[normal.url] = TriedLink(url=normal.url, follow=True, page_class="data", why="")
+            continue
+        ruling = judge.links.decide(normal.url, normal.host, href, areas)
+        name = (ruling.page_class or PageClass.DATA).name.lower() if ruling.follow else None
+        found[normal.url] = TriedLink(
+            url=normal.url, follow=ruling.follow, page_class=name, why=ruling.sentence
+        )
+    return list(found.values())
