@@ -211,7 +211,7 @@ def test_a_delay_is_raised_and_lowered_while_a_crawl_runs(kind: str, tmp_path: P
         asked = site.hosts_since(heard)
         assert asked["h1.set.test"] <= 1
         assert min(asked[name] for name in site.names if name != "h1.set.test") >= 2
-        assert crawl.main.up, crawl.main.told
+        assert crawl.main.up, crawl.main.told + crawl.main.output
 
 
 @pytest.mark.parametrize("kind", KINDS)

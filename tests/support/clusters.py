@@ -121,7 +121,7 @@ class Background(Command):
         """Wait for something to become true while this runs."""
 
         def looked() -> bool:
-            assert self.up, f"ended before {what}: {self.told}"
+            assert self.up, f"ended ({self.code}) before {what}: {self.told}{self.output}"
             return is_so()
 
         try:

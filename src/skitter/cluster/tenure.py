@@ -117,6 +117,11 @@ class Tenure:
         return holdings.grants if self._clock.boot() < holdings.until else ()
 
     @property
+    def complete(self) -> bool:
+        """Whether claims go to every slot; those that are to be given back are not among them."""
+        return len(self.grants) == (SLOTS if self._table is not None else 1)
+
+    @property
     def version(self) -> int:
         """A number that grows whenever slots or fences in ``grants`` change."""
         return self._holdings.version

@@ -26,7 +26,10 @@ class Holdings(Protocol):
 
     @property
     def complete(self) -> bool:
-        """Whether every slot is owned here, so that nobody else can be at work."""
+        """Whether every slot is owned and claimed from here: nobody else can be at work, or will.
+
+        Who still holds what another is to have does not see what waits there.
+        """
 
     def holds(self, slot: int, fence: int, asked_at: float) -> bool:
         """Tell whether a slot is owned under ``fence`` at this moment, by the local clock alone.

@@ -19,7 +19,6 @@ from skitter.crawl.rights import Rights
 from skitter.errors import ConfigError
 from skitter.frontier.model import LEASE_MS, Grant, SeenOptions
 from skitter.politeness.robots_entry import is_stale
-from skitter.url.partition import SLOTS
 from skitter.wiring.store import Store
 
 if TYPE_CHECKING:
@@ -88,8 +87,8 @@ class Membership:
 
     @property
     def complete(self) -> bool:
-        """Whether every slot is owned here."""
-        return self.tenure.status.slots == SLOTS
+        """Whether every slot is owned here, and none is to go to another."""
+        return self.tenure.complete
 
     def holds(self, slot: int, fence: int, asked_at: float) -> bool:
         """Tell whether a slot is owned under ``fence``; a wide one, since ``asked_at``."""

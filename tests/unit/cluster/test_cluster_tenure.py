@@ -25,6 +25,7 @@ TAKEOVER_S = 7.0
 @pytest.fixture(autouse=True)
 def few_slots(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("skitter.cluster.control.SLOTS", FEW)
+    monkeypatch.setattr("skitter.cluster.tenure.SLOTS", FEW)
 
 
 class Process:
@@ -176,8 +177,12 @@ async def test_who_joins_gets_its_share_without_anyone_losing_work(fleet: Fleet)
 async def test_work_that_does_not_end_is_cut_off_after_ten_seconds(fleet: Fleet) -> None:
     (a,) = await fleet.start("a")
     a.busy = set(ALL)
+    assert a.tenure.complete
     (b,) = await fleet.start("b")
     await fleet.until(lambda: a.claimable() != ALL, 2)
+    # It holds everything, and does not see what waits in the slots that are to go.
+    assert a.held() == ALL
+    assert not a.tenure.complete
     given = ALL - a.claimable()
     took = await fleet.until(fleet.settled, 12)
     assert took >= 9.5
