@@ -72,7 +72,7 @@ def undo(
     """Crawl a host under its own name again; it is not taken for an alias any more.
 
     Its URLs that were left out are queued again: a crawl that runs goes on with them, another
-    one when it is started again.
+    one when it is started again. Each then has a second record, of visit 2.
     """
     from skitter.cli.alias_table import print_undone  # noqa: PLC0415  heavy, not for --help
     from skitter.cli.explain import named_place  # noqa: PLC0415
