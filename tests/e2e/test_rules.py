@@ -70,6 +70,8 @@ def test_fields_are_in_records_and_what_lacks_one_is_set_aside(
         "url": None,
     }
     assert "set aside     6" in told
+    assert "warning       rule detail.url found nothing on 7 pages" in told
+    assert "rule detail.price" not in told
 
     place = flags or ["--data", str(run.data)]
     rows = {(row["url"].removeprefix(site.url("")), row["field"]): row for row in rejects(*place)}

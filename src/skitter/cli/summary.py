@@ -70,6 +70,9 @@ def _counts(summary: Summary) -> list[str]:
         lines.append(f"  {'not followed':<12}  {_ranked(summary.cut)}")
     if summary.sitemaps or summary.sitemap_faults or summary.only_sitemaps:
         lines.append(f"  {'sitemaps':<12}  {_sitemaps(summary)}")
+    for rule, pages in summary.unmatched.items():
+        tried = wording.plural(pages, "page")
+        lines.append(f"  {'warning':<12}  rule {rule} found nothing on {tried}")
     lines += _aliases(summary)
     lines += _traps(summary)
     if summary.trouble:

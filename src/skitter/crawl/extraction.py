@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -10,16 +10,18 @@ from turbohtml import Document
 
 from skitter.clock import Clock
 from skitter.crawl.link_rules import LinkRules, RuledLink
+from skitter.crawl.trip import Visit
 from skitter.frontier.model import MAX_DATA_BYTES, Lease
 from skitter.job.spec import Job
 from skitter.parse.page import ParsedPage
 from skitter.parse.rules.field import Sight
-from skitter.parse.rules.ruleset import Fields, Item, ListPage, Picked, make_sight
+from skitter.parse.rules.ruleset import Fields, Item, Listed, ListPage, Picked, make_sight
 from skitter.pipeline.record import PageRecord
 from skitter.types import Outcome, PageClass
 
 DETAIL: Final = "detail"
 LIST: Final = "list"
+ITEMS: Final = "from"
 _NOTHING: Final[tuple[object, ...]] = (None, "", [])
 _EMPTY: Final = "is empty"
 _REJECT = re.compile(r"rule ([^:]+): field ([^:]+): (.*)")
@@ -78,26 +80,32 @@ class Extraction:
         return DETAIL if lease.page_class is PageClass.DATA else LIST
 
     def read(
-        self, record: PageRecord, page: ParsedPage, lease: Lease, *, noindex: bool
+        self, visit: Visit, page: ParsedPage, lease: Lease, *, noindex: bool
     ) -> list[RuledLink]:
         """Fill in the fields of a page; answers the links that its rules found.
 
         Without a required field the record is set aside. Of a page that asks not to be kept only
         the links are taken.
         """
-        rule = self.rule_of(lease)
-        if page.document is None or page.joiner is None:
+        rule, record = self.rule_of(lease), visit.record
+        if page.document is None or page.joiner is None or record is None:
             return []
         sight = make_sight(page.document, page.joiner, now=self._clock.now_ms() / 1000)
         if rule == LIST:
-            return [] if self._list is None else self._read_list(record, page.document, sight)
+            if self._list is None:
+                return []
+            listed = self._list.read(page.document, sight)
+            visit.filled = (LIST, ITEMS) if listed.items else (LIST,)
+            return self._take_list(record, listed)
         if not noindex:
-            self._read_fields(rule, record, page.document, sight, lease)
+            own = self._read_fields(rule, record, page.document, sight, lease)
+            visit.filled = (rule, *own) if rule in self._sets else ()
         return []
 
     def _read_fields(
         self, rule: str, record: PageRecord, document: Document, sight: Sight, lease: Lease
-    ) -> None:
+    ) -> Iterable[str]:
+        """Fill in the fields of a page; answers those it had itself."""
         fields = self._sets.get(rule)
         picked = Picked() if fields is None else fields.read(document, sight)
         carried = _decode(lease.data) if lease.data else _Carried()
@@ -111,10 +119,9 @@ class Extraction:
         if any(words):
             record.outcome = Outcome.REJECTED
             record.error = "; ".join(filter(None, words))
+        return own
 
-    def _read_list(self, record: PageRecord, document: Document, sight: Sight) -> list[RuledLink]:
-        assert self._list is not None
-        found = self._list.read(document, sight)
+    def _take_list(self, record: PageRecord, found: Listed) -> list[RuledLink]:
         links = [RuledLink(url, PageClass.NAV, deeper=0) for url in found.next_urls]
         if not self._continues:
             whole = [item.picked for item in found.items if not item.picked.missing]
@@ -137,6 +144,18 @@ def _wanting(items: Sequence[Item]) -> str | None:
     counts = Counter(name for item in items for name in item.picked.missing)
     told = [f"rule {LIST}: field {name}: {n} of {len(items)} items" for name, n in counts.items()]
     return "; ".join(told) or None
+
+
+def unmatched(job: Job, filled: Mapping[str, int]) -> dict[str, int]:
+    """Return the rules that found nothing on any page, and on how many they were tried."""
+    named = {DETAIL: list(job.detail.fields), LIST: [ITEMS]}
+    named |= {name: list(rules.fields) for name, rules in job.rules.items()}
+    return {
+        f"{rule}.{name}": filled[rule]
+        for rule, names in named.items()
+        for name in names
+        if filled.get(rule) and not filled.get(f"{rule}.{name}")
+    }
 
 
 def reject_words(rule: str, picked: Picked) -> str:

@@ -10,6 +10,7 @@ from typing import Protocol
 from skitter.crawl.desk import Desk
 from skitter.crawl.engine import Engine
 from skitter.crawl.explain import Explainer
+from skitter.crawl.extraction import unmatched
 from skitter.crawl.seeding import Seeder
 from skitter.crawl.summary import Summary, Totals
 from skitter.crawl.works import EngineOptions, Works
@@ -196,6 +197,7 @@ class Crawl:
             aliases=aliases.book.kept_names() if aliases is not None else {},
             left_out=totals.aliases,
             rejected=totals.rejected,
+            unmatched=unmatched(self._job, totals.filled),
             traps=dict(guard.cut) if guard is not None else {},
             warc=self._places.warc,
         )

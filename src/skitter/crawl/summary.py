@@ -13,6 +13,7 @@ from skitter.types import Outcome, Role
 
 STATUS = "status:"
 ERROR = "error:"
+RULE = "rule:"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -37,6 +38,9 @@ class Totals:
     status_codes: dict[int, int] = field(default_factory=dict)
     errors: dict[str, int] = field(default_factory=dict)
     """Reasons of pages that failed or were refused, by kind."""
+    filled: dict[str, int] = field(default_factory=dict)
+    """Pages on which each rule set was read ("detail"), and on which each of its fields was found
+    ("detail.title")."""
 
     @staticmethod
     def of(tallies: Mapping[str, int]) -> "Totals":
@@ -47,6 +51,8 @@ class Totals:
                 totals.status_codes[int(name[len(STATUS) :])] = n
             elif name.startswith(ERROR):
                 totals.errors[name[len(ERROR) :]] = n
+            elif name.startswith(RULE):
+                totals.filled[name[len(RULE) :]] = n
             elif hasattr(totals, name):
                 # Members of a later version may count more.
                 setattr(totals, name, n)
@@ -62,12 +68,20 @@ class Totals:
 def tally_of(visit: Visit) -> Tally:
     """Return what one visit adds to the totals of its job; nothing for one that goes on."""
     if visit.page is not None:
-        return _tally_page(visit.page, visit.reason)
+        return (*_tally_page(visit.page, visit.reason), *_tally_rules(visit))
     if visit.record is not None and visit.record.outcome == Outcome.REJECTED:
-        return (("rejected", 1), ("body_bytes", visit.record.bytes or 0))
+        return (("rejected", 1), ("body_bytes", visit.record.bytes or 0), *_tally_rules(visit))
     if visit.record is not None and visit.lease.role is Role.SITEMAP:
         return _tally_sitemap(visit.record, guessed=not visit.lease.referrer)
     return ()
+
+
+def _tally_rules(visit: Visit) -> Tally:
+    """Count on how many pages a rule set was read, and each of its fields found."""
+    if not visit.filled:
+        return ()
+    rule, *names = visit.filled
+    return ((f"{RULE}{rule}", 1), *((f"{RULE}{rule}.{name}", 1) for name in names))
 
 
 def _tally_sitemap(record: PageRecord, *, guessed: bool) -> Tally:
@@ -136,6 +150,8 @@ class Summary:
     """Whether the crawl was to follow nothing but sitemaps."""
     rejected: int = 0
     """Records that were set aside for want of a field."""
+    unmatched: dict[str, int] = field(default_factory=dict)
+    """Rules that found nothing, and on how many pages."""
     aliases: dict[str, str] = field(default_factory=dict)
     """Hosts that are crawled under another name, and that name."""
     left_out: int = 0

@@ -1,5 +1,6 @@
 """A visit under way, and what it brings when it ends."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from skitter.fetch.base import Raw
@@ -39,6 +40,8 @@ class Visit:
     """The digest without the host's own address, where that makes a difference and is of use."""
     first_alike: str = ""
     """The first URL of the job that had it."""
+    filled: Sequence[str] = ()
+    """The rule set that was read on the page, and those of its fields that were found."""
     wider_scope: list[str] = field(default_factory=list)
     """URLs an entry redirected to, outside the scope until then."""
     kept: list[Kept] = field(default_factory=list)

@@ -26,7 +26,7 @@ from skitter.job.spec import Kind
 from skitter.parse.document import parse_page
 from skitter.parse.follow import FollowOptions
 from skitter.parse.page import ParsedPage
-from skitter.pipeline.record import TRAP_CLASS, PageRecord
+from skitter.pipeline.record import TRAP_CLASS
 from skitter.politeness.decision import Code, Decision
 from skitter.politeness.directives import robots_directives
 from skitter.types import HostKey, Outcome
@@ -191,7 +191,7 @@ class Visitor:
         visit = self._endings.end(trip, outcome, None, response=response)
         assert visit.record is not None
         visit.digest = describe(visit.record, page, response, noindex=directives.noindex)
-        ruled = self._extract(visit.record, page, trip.lease, noindex=directives.noindex)
+        ruled = self._extract(visit, page, trip, noindex=directives.noindex)
         if equipment.aliases is not None:
             visit.alike = equipment.aliases.saw(
                 visit.record, response.body, visit.digest, trip.host
@@ -203,15 +203,13 @@ class Visitor:
             visit.links = [*visit.links, *ruled, *self._links(trip, page)]
         return visit
 
-    def _extract(
-        self, record: PageRecord, page: ParsedPage, lease: Lease, *, noindex: bool
-    ) -> list[Link]:
+    def _extract(self, visit: Visit, page: ParsedPage, trip: Trip, *, noindex: bool) -> list[Link]:
         """Fill in what the job's rules take of a page; answers the links they found."""
         extraction = self._with.extraction
         if extraction is None:
             return []
-        found = extraction.read(record, page, lease, noindex=noindex)
-        return self._with.finder.ruled_links(found, record.final_url or record.url, lease.depth)
+        found = extraction.read(visit, page, trip.lease, noindex=noindex)
+        return self._with.finder.ruled_links(found, trip.url, trip.lease.depth)
 
     def _parse(self, trip: Trip, response: Response) -> ParsedPage:
         equipment, lease = self._with, trip.lease

@@ -6,9 +6,11 @@ from crawl_rig import fake_lease
 from hypothesis import given
 from hypothesis import strategies as st
 
+from skitter.crawl.extraction import unmatched
 from skitter.crawl.summary import Totals, tally_of
 from skitter.crawl.trip import Visit
 from skitter.frontier.model import Result, Tally
+from skitter.job.spec import check_job
 from skitter.observability.stats import CrawlStats
 from skitter.pipeline.record import TRAP_CLASS, PageRecord
 from skitter.types import Outcome, Role
@@ -56,6 +58,17 @@ def test_each_outcome_counts_in_one_column() -> None:
     assert totals.refused == 2
     assert totals.failed == 2
     assert totals.duplicates == 1
+
+
+def test_rules_are_counted_with_what_they_found() -> None:
+    visits = [page_visit(record("ok"), ""), page_visit(record("rejected"), "")]
+    for visit, filled in zip(visits, (("detail", "title"), ("detail",)), strict=True):
+        visit.filled = filled
+    totals = tallied(*map(tally_of, visits))
+    assert totals.filled == {"detail": 2, "detail.title": 1}
+    job = check_job({"detail": {"fields": {"title": "//h1", "price": "//b"}}}, "test")
+    assert unmatched(job, totals.filled) == {"detail.price": 2}
+    assert unmatched(job, {}) == {}
 
 
 def test_a_page_with_known_content_is_both_fine_and_a_duplicate() -> None:
