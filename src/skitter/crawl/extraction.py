@@ -96,7 +96,7 @@ class Extraction:
                 return []
             listed = self._list.read(page.document, sight)
             visit.filled = (LIST, ITEMS) if listed.items else (LIST,)
-            return self._take_list(record, listed)
+            return self._take_list(record, listed, noindex=noindex)
         if not noindex:
             own = self._read_fields(rule, record, page.document, sight, lease)
             visit.filled = (rule, *own) if rule in self._sets else ()
@@ -121,28 +121,36 @@ class Extraction:
             record.error = "; ".join(filter(None, words))
         return own
 
-    def _take_list(self, record: PageRecord, found: Listed) -> list[RuledLink]:
+    def _take_list(self, record: PageRecord, found: Listed, *, noindex: bool) -> list[RuledLink]:
         links = [RuledLink(url, PageClass.NAV, deeper=0) for url in found.next_urls]
         if not self._continues:
             whole = [item.picked for item in found.items if not item.picked.missing]
-            record.fields = {"items": [picked.fields for picked in whole]}
+            record.fields = {} if noindex else {"items": [picked.fields for picked in whole]}
             record.error = _wanting(found.items)
             return links
+        wanting: Counter[str] = Counter()
         for item in found.items:
-            if item.url is not None:
-                carried = _encode(_Carried(fields=item.picked.fields, required=self._required))
-                data = carried if len(carried) <= MAX_DATA_BYTES else b""
-                links.append(RuledLink(item.url, PageClass.DATA, data))
-        lost = sum(item.url is None for item in found.items)
-        if lost:
-            record.error = f"rule {LIST}: field detail_url: {lost} of {len(found.items)} items"
+            if item.url is None:
+                wanting["detail_url"] += 1
+                continue
+            data = _encode(_Carried(fields=item.picked.fields, required=self._required))
+            if len(data) > MAX_DATA_BYTES:
+                # Its own page is fetched all the same, and set aside where it lacks a field.
+                wanting["fields"] += 1
+                data = _encode(_Carried(required=self._required))
+            links.append(RuledLink(item.url, PageClass.DATA, data))
+        record.error = _list_words(wanting, len(found.items))
         return links
 
 
 def _wanting(items: Sequence[Item]) -> str | None:
     """Say which items of a list were left out for want of a field."""
-    counts = Counter(name for item in items for name in item.picked.missing)
-    told = [f"rule {LIST}: field {name}: {n} of {len(items)} items" for name, n in counts.items()]
+    return _list_words(Counter(name for one in items for name in one.picked.missing), len(items))
+
+
+def _list_words(wanting: Mapping[str, int], items: int) -> str | None:
+    """Say in the words of a record what was wanting in how many items of a list."""
+    told = [f"rule {LIST}: field {name}: {n} of {items} items" for name, n in wanting.items()]
     return "; ".join(told) or None
 
 
@@ -166,7 +174,8 @@ def reject_words(rule: str, picked: Picked) -> str:
 
 def _reason(name: str, picked: Picked) -> str:
     # What was there and could not be used says more than that nothing came of it.
-    told = [text.removeprefix(f"{name}: ") for text in picked.problems if text.startswith(name)]
+    begins = f"{name}: "
+    told = [text.removeprefix(begins) for text in picked.problems if text.startswith(begins)]
     return told[0].replace(";", ",") if told else _EMPTY
 
 

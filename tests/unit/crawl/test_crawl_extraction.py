@@ -1,0 +1,76 @@
+"""What the rules of a job make of a page's record, and why one is set aside."""
+
+from typing import Any
+
+import pytest
+
+from skitter.crawl.extraction import Extraction, Reject, read_rejects, reject_words
+from skitter.crawl.link_rules import RuledLink
+from skitter.crawl.trip import Visit
+from skitter.frontier.model import Lease, Result
+from skitter.job.spec import check_job
+from skitter.parse.document import parse_page
+from skitter.parse.follow import FollowOptions
+from skitter.parse.rules.ruleset import Picked
+from skitter.pipeline.record import PageRecord
+from skitter.testing.virtual_clock import VirtualClock
+from skitter.types import Fingerprint, HostKey, JobNumber, PageClass
+
+URL = "http://a.test/list"
+LONG = "x" * 20_000
+
+
+def read(
+    html: str, *, noindex: bool = False, data: bytes = b"", **job: Any
+) -> tuple[PageRecord, list[RuledLink]]:
+    made = check_job({"entries": [URL], **job}, "test")
+    extraction = Extraction.of(made, None, VirtualClock())
+    assert extraction is not None
+    page_class = PageClass.DATA if data or "list" not in job else PageClass.NAV
+    lease = Lease(
+        1, URL, Fingerprint(1), HostKey("a.test"), JobNumber(1), 0, 1, page_class, 5, 0, 0, 0, 1,
+        "", 0, float("inf"), data=data,
+    )  # fmt: skip
+    record = PageRecord(
+        job="j", url=URL, outcome="ok", depth=0, page_class="nav", fetched_at="", visit=1
+    )
+    visit = Visit(lease=lease, result=Result.DONE, record=record)
+    page = parse_page(html.encode(), "text/html", URL, follow=FollowOptions(keep=True))
+    return record, extraction.read(visit, page, lease, noindex=noindex)
+
+
+def rows(*texts: str) -> str:
+    return "".join(f'<li><a href="/{n}">x</a><b>{text}</b></li>' for n, text in enumerate(texts))
+
+
+def test_an_item_that_is_too_long_to_travel_is_told_of_and_its_page_still_asked_for() -> None:
+    rules = {
+        "from": "//li",
+        "detail_url": "a/@href",
+        "fields": {"b": {"css": "b", "required": True}},
+    }
+    record, links = read(rows("short", LONG), kind="list", list=rules)
+    assert [link.url for link in links] == ["http://a.test/0", "http://a.test/1"]
+    assert record.error == "rule list: field fields: 1 of 2 items"
+    detail, _ = read("<p>", data=links[1].data, kind="list", list=rules)
+    assert (detail.outcome, detail.error) == ("rejected", "rule list: field b: is empty")
+    detail, _ = read("<p>", data=links[0].data, kind="list", list=rules)
+    assert (detail.outcome, detail.fields) == ("ok", {"b": "short"})
+
+
+@pytest.mark.parametrize("noindex", [False, True])
+def test_of_a_page_that_asks_not_to_be_kept_only_links_are_taken(*, noindex: bool) -> None:
+    rules = {"from": "//li", "next": "//i/@href", "continue": False, "fields": {"b": "b"}}
+    record, links = read(
+        rows("one") + '<i href="/more"></i>', noindex=noindex, kind="list", list=rules
+    )
+    assert record.fields == ({} if noindex else {"items": [{"b": "one"}]})
+    assert [link.url for link in links] == ["http://a.test/more"]
+
+
+def test_the_reason_is_that_of_the_field_itself() -> None:
+    words = reject_words("detail", Picked(missing=["a", "ab"], problems=["ab: 'x' is no date"]))
+    assert read_rejects(words) == [
+        Reject("detail", "a", "is empty"),
+        Reject("detail", "ab", "'x' is no date"),
+    ]
