@@ -20,6 +20,17 @@ MasterData = Annotated[
     Path | None,
     typer.Option(metavar="DIR", help="Data directory of the master; default .skitter/up."),
 ]
+OnlyJob = Annotated[
+    str | None, typer.Argument(metavar="ID", help="The job; left out = the only one here.")
+]
+CrawlData = Annotated[
+    Path | None,
+    typer.Option(metavar="DIR", help="State directory of the crawl; may be running."),
+]
+CrawlStore = Annotated[
+    str | None,
+    typer.Option(metavar="URL", help="Redis or Valkey that holds the crawl, if no DIR does."),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Lines of JSON instead of a table.")]
 
 
@@ -74,17 +85,9 @@ REJECTS_EXAMPLES = examples(
 
 @app.command("rejects", epilog=REJECTS_EXAMPLES)
 def rejects(
-    job: Annotated[
-        str | None, typer.Argument(metavar="ID", help="The job; left out = the only one here.")
-    ] = None,
-    data: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="State directory of the crawl; may be running."),
-    ] = None,
-    store: Annotated[
-        str | None,
-        typer.Option(metavar="URL", help="Redis or Valkey that holds the crawl, if no DIR does."),
-    ] = None,
+    job: OnlyJob = None,
+    data: CrawlData = None,
+    store: CrawlStore = None,
     json: AsJson = False,
 ) -> None:
     """List the records that were set aside: page, rule, field and reason.
@@ -106,9 +109,7 @@ EXPORT_EXAMPLES = examples(
 
 @app.command("export", epilog=EXPORT_EXAMPLES)
 def export(  # noqa: PLR0913, PLR0917  one parameter a flag
-    job: Annotated[
-        str | None, typer.Argument(metavar="ID", help="The job; left out = the only one here.")
-    ] = None,
+    job: OnlyJob = None,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -117,14 +118,8 @@ def export(  # noqa: PLR0913, PLR0917  one parameter a flag
             " output, as JSON lines.",
         ),
     ] = None,
-    data: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="State directory of the crawl; may be running."),
-    ] = None,
-    store: Annotated[
-        str | None,
-        typer.Option(metavar="URL", help="Redis or Valkey that holds the crawl, if no DIR does."),
-    ] = None,
+    data: CrawlData = None,
+    store: CrawlStore = None,
     warc: Annotated[
         Path | None,
         typer.Option(metavar="DIR", help="Take the records from an archive, not from a state."),
