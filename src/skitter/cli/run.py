@@ -5,6 +5,7 @@ ends the process. The frontier is durable, so none of them loses anything.
 """
 
 import asyncio
+import gc
 import json
 import logging
 import os
@@ -25,6 +26,9 @@ from skitter.job.spec import Job
 from skitter.observability.stats import CrawlStats
 
 _LOG_LINE_CHARS = 300
+_GARBAGE = (20_000, 20, 50)
+"""When the collector of reference cycles runs: there are few of them, and a look at everything
+that a large crawl remembers takes long."""
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
@@ -119,6 +123,8 @@ def run_watched(
     Unless it ``announces``, nobody is told that it is about to stop.
     """
     interruptions = Interruptions(display if announces else QuietDisplay())
+    gc.freeze()
+    gc.set_threshold(*_GARBAGE)
     try:
         with _logged_to(display):
             return uvloop.run(_watched(opened, display, interruptions))

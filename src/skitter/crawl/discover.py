@@ -99,12 +99,11 @@ class LinkFinder:
         known = self._memory(self._by_origin, f"{page.encoding} {base.prefix}")
         absolute = self._memory(self._absolute, page.encoding)
         distinct = set(hrefs)
-        keys = set(map(known.get, distinct))
-        if absolute:
-            keys.update(map(absolute.get, distinct))
+        keys = self._keys(distinct, known, absolute) if self.linked.wants_page() else None
         fresh = distinct.difference(known).difference(absolute)
         if not fresh and self._relevance is None:
-            self.linked.count(keys)
+            if keys is not None:
+                self.linked.count(keys)
             return []
         origin = _Origin(base, url, depth + 1)
         if self._rules is not None:
@@ -114,13 +113,23 @@ class LinkFinder:
             if href in fresh:
                 fresh.remove(href)
                 found = self._link(origin, href)
-                keys.add(found.key)
+                if keys is not None:
+                    keys.add(found.key)
                 if found.link is not None:
                     links.append(found.link)
                 if found.refusal not in self._passing:
                     self._remember(href, found.key, known, absolute)
-        self.linked.count(keys)
+        if keys is not None:
+            self.linked.count(keys)
         return links
+
+    @staticmethod
+    def _keys(distinct: set[str], known: _Memory, absolute: _Memory) -> set[int | None]:
+        """Return what the known ones among hrefs lead to, as it is counted."""
+        keys = set(map(known.get, distinct))
+        if absolute:
+            keys.update(map(absolute.get, distinct))
+        return keys
 
     def _hrefs(self, page: ParsedPage) -> list[str]:
         hrefs = [*page.hrefs, page.refresh] if page.refresh else page.hrefs

@@ -1,7 +1,8 @@
 """Which pages and hosts are linked most, counted while a crawl runs in bounded memory.
 
 Each page counts once for every target it links to. Counting is one C call per page over keys that
-are remembered with the hrefs. When the table is full the rarely linked half is forgotten, so large
+are remembered with the hrefs; looking these up costs more than all else that known links cost, so
+of a large crawl one page in eight is counted, for eight. When the table is full the rarely linked half is forgotten, so large
 counts are right and small ones are lower bounds; sites met after the first 200,000 are not counted.
 A kill loses the last seconds of counting.
 """
@@ -18,6 +19,9 @@ from skitter.url.host import host_key
 
 MOST_KEYS = 200_000
 MOST_ORIGINS = 200_000
+ALL_COUNTED = 2_000
+"""So many pages are all counted; of those after them a sample."""
+EVERY = 8
 KEPT = 5_000
 """Pages and hosts that are stored."""
 STORE_EVERY_S = 20.0
@@ -56,9 +60,15 @@ class Linked:
         """Links counted earlier, by origin; those of ``_counts`` come on top."""
         self._origins: list[str] = []
         self._numbers: dict[str, int] = {}
+        self._pages = 0
         self._stored_at: float | None = None
         self.mark_name = ""
         """Under which the table of this process is stored."""
+
+    def wants_page(self) -> bool:
+        """Tell whether the links of the next page are to be counted."""
+        self._pages += 1
+        return self._pages <= ALL_COUNTED or self._pages % EVERY == 0
 
     def key(self, url: str, fp: Fingerprint | None) -> int | None:
         """Return what stands for a target; without a fingerprint its host alone is counted.
@@ -75,8 +85,13 @@ class Linked:
         return (number << _FP_BITS) | (fp or 0)
 
     def count(self, keys: Iterable[int | None]) -> None:
-        """Count one link to each of ``keys``; None stands for no target."""
-        self._counts.update(keys)
+        """Count the links of a page that was wanted to ``keys``; None stands for no target."""
+        if self._pages <= ALL_COUNTED:
+            self._counts.update(keys)
+        else:
+            counts = self._counts
+            for key in keys:
+                counts[key] += EVERY
         if len(self._counts) > MOST_KEYS:
             self._forget_rare()
 

@@ -13,7 +13,8 @@ class JobRates:
 
     def __init__(self, job: Job, set_for: Callable[[HostKey], Rates] = lambda _: NO_RATES) -> None:
         self._set_for = set_for
-        self._own = Rates(_read(job.polite.rate), _read(job.polite.rate_ip))
+        own = Rates(_read(job.polite.rate), _read(job.polite.rate_ip))
+        self._own = NO_RATES if own == NO_RATES else own
 
     def __call__(self, host: HostKey) -> Rates:
         """Return the rates that count for a host now."""

@@ -38,11 +38,11 @@ class SiteRules:
 
     def agent(self, host: HostKey) -> str:
         """Return the name to ask a host by."""
-        return self.of(host).agent or self._agent
+        return (self.of(host).agent if self._live.any else "") or self._agent
 
     def types(self, host: HostKey) -> tuple[str, ...]:
         """Return the media types that are taken from a host."""
-        found = self.of(host).types
+        found = self.of(host).types if self._live.any else None
         return self._types if found is None else found
 
     def rates(self, host: HostKey) -> Rates:
@@ -84,4 +84,7 @@ class SiteRates(JobRates):
 
     def __call__(self, host: HostKey) -> Rates:
         """Return the rates that count for a host now."""
-        return NO_RATES if self._sites.is_blacklisted(host) else super().__call__(host)
+        sites = self._sites
+        if not sites.any:
+            return self._own
+        return NO_RATES if sites.is_blacklisted(host) else super().__call__(host)

@@ -184,7 +184,7 @@ class JobWindows:
     def asked(self, host: HostKey) -> Asked | None:
         """Return what a request to a host has to be granted; None where there is no rate."""
         rates = self._rates(host)
-        if rates == NO_RATES:
+        if rates is NO_RATES or rates == NO_RATES:
             return None
         found = self._known.get((host, rates))
         if found is None:

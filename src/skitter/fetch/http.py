@@ -65,7 +65,7 @@ class HttpFetcher:
         self._closed = False
         self.pool = ConnectionPool(
             self._resolver,
-            tls or _shared_tls(),
+            _shared_tls if tls is None else lambda: tls,
             options=pool or PoolOptions(),
             now=self._now,
         )

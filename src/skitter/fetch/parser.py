@@ -5,7 +5,7 @@ from typing import Final, cast
 
 from aiohttp import hdrs
 from aiohttp.base_protocol import BaseProtocol
-from aiohttp.http import HttpResponseParser, RawResponseMessage
+from aiohttp.http_parser import HttpResponseParser, RawResponseMessage
 
 from skitter.fetch.tape import IN_CHUNKS, TO_THE_END
 

@@ -51,7 +51,7 @@ class ConnectionPool:
     def __init__(
         self,
         resolver: Resolver,
-        tls: ssl.SSLContext,
+        tls: Callable[[], ssl.SSLContext],
         *,
         options: PoolOptions,
         now: Callable[[], float],
@@ -205,7 +205,7 @@ class ConnectionPool:
         _, connection = await loop.create_connection(
             lambda: HttpConnection(origin, self._forget),
             sock=sock,
-            ssl=self._tls if origin.tls else None,
+            ssl=self._tls() if origin.tls else None,
             server_hostname=origin.host.rstrip(".") if origin.tls else None,
         )
         self._open.add(connection)

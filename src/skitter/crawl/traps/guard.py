@@ -88,6 +88,13 @@ class TrapGuard:
         why, template = too_far(shape, depth, self._limits), shape.template
         if why is None:
             host = at.host if shape.origin == at.shape.origin else self._atlas.host(shape.origin)
+            if host is not at.host and host.is_calm and not shape.slot and not shape.folded:
+                # Nothing can be held against what another site names, and there is nothing yet to
+                # learn of this one but where its pages come again.
+                if new:
+                    at.outside += 1
+                    self._notice_mirror(host, shape)
+                return None
             family = host.families.get(shape.template) or self._born(host, shape, at, depth)
             own = is_own(shape, family, at.shape, at.family)
             why = self._objection(host, shape, family, at, own=own)
@@ -289,9 +296,12 @@ class TrapGuard:
         if shape.names and shape.place == at.shape.place:
             self._note(host, shape)
         if not shape.slot and not shape.folded:
-            shadow = shape.shadow
-            if shadow and hash(shadow) in self._known:
-                host.mirror(shape)
+            self._notice_mirror(host, shape)
+
+    def _notice_mirror(self, host: Host, shape: Shape) -> None:
+        shadow = shape.shadow
+        if shadow and hash(shadow) in self._known:
+            host.mirror(shape)
 
     def _note(self, host: Host, shape: Shape, *, permuted: bool = False) -> None:
         place = host.place(shape)

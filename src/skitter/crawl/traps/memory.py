@@ -25,7 +25,7 @@ HOST_PARTS = 12_000
 MAX_PARTS = 300_000
 """Parts of text over all hosts."""
 RECENT = 8
-CALM_PAGES = 200
+CALM_PAGES = 64
 """So many sound pages for each page that is passed over between two looks."""
 MOST_PASSED = 7
 OWN_SHARE = 20
@@ -127,12 +127,17 @@ class Host:
     passed: int = 0
     """Pages passed over since the last that was looked at."""
 
+    @property
+    def is_calm(self) -> bool:
+        """Whether nothing of it was ever suspicious."""
+        return not (self.watched or self.slots or self.mirrors or self.places)
+
     def passes_over(self) -> bool:
         """Tell whether the next page needs no look: the larger a calm host, the fewer are needed.
 
         What a trap brings until it is met is small beside what such a host has given.
         """
-        if self.watched or self.slots or self.mirrors or self.places:
+        if not self.is_calm:
             return False
         if self.passed < min(self.sound // CALM_PAGES, MOST_PASSED):
             self.passed += 1

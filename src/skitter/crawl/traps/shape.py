@@ -57,8 +57,17 @@ class Shape:
     """Where the URL holds a random id: the path up to it, or the parameter; "" without one."""
     skeleton: str
     """The URL without its ids; "" without one."""
-    date: tuple[int, int, int] | None = None
-    """Year, month and day that the URL speaks of, 0 for what it leaves open."""
+    _date: tuple[int, int, int] | bool | None = True
+    """What ``date`` found; True while nobody has asked."""
+
+    @property
+    def date(self) -> tuple[int, int, int] | None:
+        """Year, month and day that the URL speaks of, 0 for what it leaves open."""
+        found = self._date
+        if isinstance(found, bool):
+            dated = _YEAR.search(self.path) or (self.query and _YEAR.search(self.query))
+            found = self._date = _date_of(self.path, self.query) if dated else None
+        return found
 
     @property
     def top(self) -> str:
@@ -115,12 +124,9 @@ def shape_of(url: str) -> Shape:
         names = tuple(_name(name) for name, _ in pairs[:_MAX_NAMES])
         template = _short(f"{place}?{'&'.join(sorted(set(names)))}")
         slot, skeleton = _query_ids(origin + path, pairs, slot, skeleton)
-    shape = Shape(
+    return Shape(
         origin, path, place, template, len(segments), folded, query, names, slot, skeleton
     )
-    if _YEAR.search(path) or (query and _YEAR.search(query)):
-        shape.date = _date_of(path, query)
-    return shape
 
 
 def template_of(url: str) -> str:

@@ -49,12 +49,18 @@ _TURNS = re.compile(r"[A-Za-z](?=\d)|\d(?=[A-Za-z])|[a-z](?=[A-Z])")
 _CONSONANTS = re.compile(r"[bcdfghjklmnpqrstvwxz]{5,}", re.IGNORECASE)
 _JOINTS = re.compile(r"[-_+.]|%20")
 _MONTHS = frozenset(_MONTH.split())
+# The names of most pages, told without a closer look: too short for an id, and no session.
+_NUMBERED = re.compile(
+    r"(?=[A-Za-z0-9]{1,7}(?![A-Za-z0-9]))([A-Za-z]*)[0-9]+(\.(?:s?html?|php|aspx?|jsp|pdf))?"
+)
 _MAX_WORD = 24
 _MAX_KEPT = 80
 
 
 def kind_of(piece: str) -> str:
     """Return ``piece`` with what may be counted on for ever taken out of it."""
+    if numbered := _NUMBERED.fullmatch(piece):
+        return f"{numbered[1]}{NUMBER}{numbered[2] or ''}"
     if len(piece) <= _MAX_KEPT:
         return _kind_of(piece)
     return ID if is_id(piece) else SLUG

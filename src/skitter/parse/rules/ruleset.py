@@ -8,7 +8,6 @@ from typing import Final
 from turbohtml import Document, Element, Node
 
 from skitter.job.rules import FieldRule, ListRules, Place
-from skitter.parse.article.extract import extract_article
 from skitter.parse.rules.field import Field, Finder, Sight, Value, compiled, finder, read_all
 from skitter.url.parse import Base
 
@@ -54,6 +53,8 @@ def make_sight(document: Document, base: Base, *, now: float, budget_s: float = 
 
     def article() -> str | None:
         if not text:
+            from skitter.parse.article.extract import extract_article  # noqa: PLC0415  takes long
+
             text.append(extract_article(document, base.url, now=now).text)
         return text[0]
 
