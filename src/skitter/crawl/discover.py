@@ -101,15 +101,27 @@ class LinkFinder:
         distinct = set(hrefs)
         keys = self._keys(distinct, known, absolute) if self.linked.wants_page() else None
         fresh = distinct.difference(known).difference(absolute)
-        if not fresh and self._relevance is None:
-            if keys is not None:
-                self.linked.count(keys)
-            return []
-        origin = _Origin(base, url, depth + 1)
+        links: list[Link] = []
+        if fresh or self._relevance is not None:
+            origin = _Origin(base, url, depth + 1, known, absolute)
+            links = self._found(origin, page, rank, fresh, keys)
+        if keys is not None:
+            self.linked.count(keys)
+        return links
+
+    def _found(
+        self,
+        origin: "_Origin",
+        page: ParsedPage,
+        rank: int,
+        fresh: set[str],
+        keys: set[int | None] | None,
+    ) -> list[Link]:
+        """Return the links among hrefs not met before; ``keys`` is told what they lead to."""
         if self._rules is not None:
             origin.areas = self._rules.areas(page.document)
         links = self._weighed(origin, page, rank, fresh)
-        for href in hrefs:
+        for href in self._hrefs(page):
             if href in fresh:
                 fresh.remove(href)
                 found = self._link(origin, href)
@@ -118,9 +130,7 @@ class LinkFinder:
                 if found.link is not None:
                     links.append(found.link)
                 if found.refusal not in self._passing:
-                    self._remember(href, found.key, known, absolute)
-        if keys is not None:
-            self.linked.count(keys)
+                    self._remember(href, found.key, origin)
         return links
 
     @staticmethod
@@ -145,14 +155,14 @@ class LinkFinder:
             self._remembered += 1
         return found
 
-    def _remember(self, href: str, key: int | None, known: _Memory, absolute: _Memory) -> None:
+    def _remember(self, href: str, key: int | None, origin: "_Origin") -> None:
         if len(href) > MAX_REMEMBERED_CHARS:
             return
         if href[:1] == "/":
             # "//host/x" depends on the scheme alone, and an origin has one.
-            known[href] = key
+            origin.known[href] = key
         elif href.startswith(_ABSOLUTE):
-            absolute[href] = key
+            origin.absolute[href] = key
         else:
             return
         self._remembered += 1
@@ -314,13 +324,17 @@ class _Found(NamedTuple):
 class _Origin:
     """The page that links are found on."""
 
-    __slots__ = ("areas", "base", "depth", "promise", "texts", "url")
+    __slots__ = ("absolute", "areas", "base", "depth", "known", "promise", "texts", "url")
 
-    def __init__(self, base: Base, url: str, depth: int) -> None:
+    def __init__(self, base: Base, url: str, depth: int, known: _Memory, absolute: _Memory) -> None:
         self.base = base
         self.url = url
         self.depth = depth
         """Depth of its links."""
+        self.known = known
+        """What is remembered of hrefs that mean the same on every page of its site."""
+        self.absolute = absolute
+        """The same of those that mean the same everywhere."""
         self.areas: Areas | None = None
         """Where on it link rules look, if that matters."""
         self.texts: dict[str, str] = {}

@@ -2,9 +2,9 @@
 
 Each page counts once for every target it links to. Counting is one C call per page over keys that
 are remembered with the hrefs; looking these up costs more than all else that known links cost, so
-of a large crawl one page in eight is counted, for eight. When the table is full the rarely linked half is forgotten, so large
-counts are right and small ones are lower bounds; sites met after the first 200,000 are not counted.
-A kill loses the last seconds of counting.
+of a large crawl one page in eight is counted, for eight. When the table is full the rarely linked
+half is forgotten, so large counts are near the truth and small ones may be too low; sites met after
+the first 200,000 are not counted. A kill loses the last seconds of counting.
 """
 
 from collections import Counter

@@ -28,7 +28,7 @@ class _Deferred(ModuleType):
             return import_module(f"{self.__name__}.{name}")
         with _LOADING:
             if self.__class__ is _Deferred:
-                self.__class__ = ModuleType
+                self.__class__ = ModuleType  # type: ignore[assignment]
                 spec = self.__spec__
                 assert spec is not None
                 assert spec.loader is not None

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from aiohttp import hdrs
-from aiohttp.http_parser import RawResponseMessage
 from aiohttp.http_exceptions import HttpProcessingError
+from aiohttp.http_parser import RawResponseMessage
 from aiohttp.streams import StreamReader
 from multidict import CIMultiDictProxy
 

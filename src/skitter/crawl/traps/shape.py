@@ -124,9 +124,7 @@ def shape_of(url: str) -> Shape:
         names = tuple(_name(name) for name, _ in pairs[:_MAX_NAMES])
         template = _short(f"{place}?{'&'.join(sorted(set(names)))}")
         slot, skeleton = _query_ids(origin + path, pairs, slot, skeleton)
-    return Shape(
-        origin, path, place, template, len(segments), folded, query, names, slot, skeleton
-    )
+    return Shape(origin, path, place, template, len(segments), folded, query, names, slot, skeleton)
 
 
 def template_of(url: str) -> str:
