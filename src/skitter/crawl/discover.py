@@ -7,7 +7,7 @@ the page and are not remembered.
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from skitter.crawl.aliases.book import AliasBook
@@ -103,7 +103,8 @@ class LinkFinder:
         fresh = distinct.difference(known).difference(absolute)
         links: list[Link] = []
         if fresh or self._relevance is not None:
-            origin = _Origin(base, url, depth + 1, known, absolute)
+            origin = _Origin(base, url, depth + 1, hrefs)
+            origin.known, origin.absolute = known, absolute
             links = self._found(origin, page, rank, fresh, keys)
         if keys is not None:
             self.linked.count(keys)
@@ -121,7 +122,7 @@ class LinkFinder:
         if self._rules is not None:
             origin.areas = self._rules.areas(page.document)
         links = self._weighed(origin, page, rank, fresh)
-        for href in self._hrefs(page):
+        for href in origin.hrefs:
             if href in fresh:
                 fresh.remove(href)
                 found = self._link(origin, href)
@@ -324,16 +325,18 @@ class _Found(NamedTuple):
 class _Origin:
     """The page that links are found on."""
 
-    __slots__ = ("absolute", "areas", "base", "depth", "known", "promise", "texts", "url")
+    __slots__ = ("absolute", "areas", "base", "depth", "hrefs", "known", "promise", "texts", "url")
 
-    def __init__(self, base: Base, url: str, depth: int, known: _Memory, absolute: _Memory) -> None:
+    def __init__(self, base: Base, url: str, depth: int, hrefs: Sequence[str]) -> None:
         self.base = base
         self.url = url
         self.depth = depth
         """Depth of its links."""
-        self.known = known
+        self.hrefs = hrefs
+        """As they are on the page, repeated ones included."""
+        self.known: _Memory = {}
         """What is remembered of hrefs that mean the same on every page of its site."""
-        self.absolute = absolute
+        self.absolute: _Memory = {}
         """The same of those that mean the same everywhere."""
         self.areas: Areas | None = None
         """Where on it link rules look, if that matters."""
