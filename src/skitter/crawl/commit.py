@@ -135,6 +135,8 @@ class Committer:
         news = await self._decided(batch)
         notes, written = await self._outputs.write(batch)
         marks = {**self._with.manners.take_marks(), **written, **self._observed()}
+        for visit in batch:
+            marks |= visit.marks
         news |= {f"{self._scope_mark}{url}": b"" for visit in batch for url in visit.wider_scope}
         while len(self._acks) >= MOST_ACKS:
             await self._finish_ack()
@@ -165,6 +167,8 @@ class Committer:
             prefix = traps_mark(equipment.number)
             changes = equipment.guard.take_changes()
             marks |= {f"{prefix}{name}": value for name, value in changes.items()}
+        if equipment.news is not None:
+            marks |= equipment.news.templates.take_mark(equipment.clock.boot())
         if equipment.aliases is not None:
             marks |= equipment.aliases.take_marks(equipment.clock.boot())
         return marks

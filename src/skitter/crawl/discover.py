@@ -14,12 +14,14 @@ from skitter.crawl.aliases.book import AliasBook
 from skitter.crawl.judge import Judge
 from skitter.crawl.link_rules import Areas, RuledLink, Ruling
 from skitter.crawl.linked import Linked
+from skitter.crawl.news import News
 from skitter.crawl.ordering import DOUBTFUL_RANK, DOUBTFUL_SCORE, LINK_RANK, depth_first_rank
 from skitter.crawl.relevance import MOVE_UP, Relevance, best_texts, without_fragment
 from skitter.crawl.traps.guard import TrapGuard
 from skitter.errors import UrlError
 from skitter.frontier.model import Link
-from skitter.job.spec import Job, Order
+from skitter.job.refresh import Policy
+from skitter.job.spec import Job, Kind, Order
 from skitter.parse.page import ParsedPage
 from skitter.politeness.decision import Code
 from skitter.types import Fingerprint, HostKey, JobNumber, PageClass
@@ -60,6 +62,7 @@ class LinkFinder:
         self._normaliser = normaliser
         self._guard = guard
         self._relevance = relevance
+        self._class = _default_class(job)
         self._rules = judge.links
         # A link that fits no rule may fit one elsewhere on another page.
         anywhere = self._rules is None or not self._rules.restricted
@@ -70,6 +73,8 @@ class LinkFinder:
         self._remembered = 0
         self._slots: dict[HostKey, int] = {}
         self.linked = Linked()
+        self.news: News | None = None
+        """Tells the links of a news job apart."""
         self.aliases = AliasBook()
         """Hosts whose pages are crawled under another name."""
         self._ranks: dict[Fingerprint, int] = {}
@@ -252,7 +257,9 @@ class LinkFinder:
         """Return a link of this job: class and priority by its rules, else by the job."""
         if rank is None:
             rank = depth_first_rank(depth) if self._depth_first else LINK_RANK
-        page_class, priority = PageClass.DATA, self._job.priority
+        page_class, priority = self._class, self._job.priority
+        if self.news is not None:
+            page_class = self.news.class_of_link(normal.url)
         if ruling is None and self._rules is not None:
             ruling = self._rules.decide(normal.url, normal.host)
         if ruling is not None:
@@ -277,8 +284,11 @@ class LinkFinder:
         ruling = None if self._rules is None else self._rules.decide(normal.url, normal.host)
         if ruling is not None and ruling.number is not None:
             return ruling
-        is_list = self._job.list_ is not None
-        return Ruling(None, follow=True, page_class=PageClass.NAV if is_list else PageClass.DATA)
+        job = self._job
+        leads_on = job.list_ is not None or job.kind is Kind.NEWS
+        # What is looked at again is not over when it is done, whatever it is.
+        is_nav = leads_on or job.refresh.policy is not Policy.NEVER
+        return Ruling(None, follow=True, page_class=PageClass.NAV if is_nav else PageClass.DATA)
 
     def ruled_links(self, found: Iterable[RuledLink], url: str, depth: int) -> list[Link]:
         """Return the links that rules took of the page at ``url``, as far as they may be asked."""
@@ -310,6 +320,13 @@ class LinkFinder:
                 self._slots.clear()
             slot = self._slots[normal.host] = slot_of(partition_key(normal.url, kind))
         return slot
+
+
+def _default_class(job: Job) -> PageClass:
+    """Return the class of links that no rule speaks of."""
+    # Pages that may come again wait in the queue for those that do.
+    again = job.refresh.policy is Policy.WINDOW and job.kind in (Kind.SITE, Kind.WEB)
+    return PageClass.NAV if again else PageClass.DATA
 
 
 class _Found(NamedTuple):

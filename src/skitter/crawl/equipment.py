@@ -12,6 +12,8 @@ from skitter.crawl.extraction import Extraction
 from skitter.crawl.hops import Reservations
 from skitter.crawl.judge import Judge
 from skitter.crawl.manners import Manners
+from skitter.crawl.news import News
+from skitter.crawl.refresh import Refresh
 from skitter.crawl.relevance import Relevance
 from skitter.crawl.rights import Rights
 from skitter.crawl.sitemaps import SitemapFinder
@@ -49,6 +51,10 @@ class Equipment:
     guard: TrapGuard | None = None
     extraction: Extraction | None = None
     """What the job's rules take of pages; None where it has none."""
+    news: News | None = None
+    """Tells articles from pages of links; None unless the job is a news job."""
+    refresh: Refresh | None = None
+    """When pages come again; None where each is visited once."""
     aliases: AliasWatch | None = None
     """Recognises hosts that are one site; None where the job does not want that."""
     relevance: Relevance | None = None

@@ -21,6 +21,7 @@ from skitter.types import Outcome, PageClass
 
 DETAIL: Final = "detail"
 LIST: Final = "list"
+NAV: Final = "nav"
 ITEMS: Final = "from"
 _NOTHING: Final[tuple[object, ...]] = (None, "", [])
 _EMPTY: Final = "is empty"
@@ -71,13 +72,13 @@ class Extraction:
         made = cls(job, links, clock)
         return made if made._sets or made._list is not None else None
 
-    def rule_of(self, lease: Lease) -> str:
+    def rule_of(self, lease: Lease, record: PageRecord) -> str:
         """Return the name of the rule set for a page; "none" for nothing."""
         if self._links is not None and not lease.data:
             said = self._links.decide(lease.url, lease.host).extract
             if said is not None:
                 return said
-        return DETAIL if lease.page_class is PageClass.DATA else LIST
+        return LIST if record.page_class == NAV else DETAIL
 
     def read(
         self, visit: Visit, page: ParsedPage, lease: Lease, *, noindex: bool
@@ -87,9 +88,10 @@ class Extraction:
         Without a required field the record is set aside. Of a page that asks not to be kept only
         the links are taken.
         """
-        rule, record = self.rule_of(lease), visit.record
+        record = visit.record
         if page.document is None or page.joiner is None or record is None:
             return []
+        rule = self.rule_of(lease, record)
         sight = make_sight(page.document, page.joiner, now=self._clock.now_ms() / 1000)
         if rule == LIST:
             if self._list is None:

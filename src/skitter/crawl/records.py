@@ -7,9 +7,10 @@ from xxhash import xxh3_128_digest
 
 from skitter.crawl.trip import Trip, Visit
 from skitter.fetch.base import Response
-from skitter.job.spec import Job
+from skitter.job.refresh import Policy
+from skitter.job.spec import Job, Kind
 from skitter.parse.page import ParsedPage
-from skitter.pipeline.record import SITEMAP_CLASS, PageRecord
+from skitter.pipeline.record import SITEMAP_CLASS, PageRecord, decode_line
 from skitter.types import Outcome, PageClass
 from skitter.url.normalise import NormalUrl
 
@@ -28,7 +29,7 @@ def begin_record(
         outcome=outcome,
         error=error,
         depth=lease.depth,
-        page_class=_page_class(trip),
+        page_class=_page_class(trip, job),
         referrer=lease.referrer or None,
         fetched_at=now.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
         visit=lease.visit,
@@ -36,9 +37,12 @@ def begin_record(
     )
 
 
-def _page_class(trip: Trip) -> str:
+def _page_class(trip: Trip, job: Job) -> str:
     if not trip.is_page:
         return SITEMAP_CLASS
+    if job.refresh.policy is Policy.WINDOW and job.kind in (Kind.SITE, Kind.WEB):
+        # All of them wait in the queue for pages that come again.
+        return "data"
     return "nav" if trip.lease.page_class is PageClass.NAV else "data"
 
 
@@ -48,6 +52,14 @@ def lead_to(visit: Visit, trip: Trip, target: NormalUrl) -> PageRecord:
     visit.record.redirects = trip.chain
     visit.record.final_url = target.url
     return visit.record
+
+
+_LASTING = (
+    "outcome", "page_class", "content_type", "encoding", "bytes", "digest", "title", "description",
+    "image", "author", "published", "language", "canonical", "text", "n_links", "fields",
+    "duplicate_of", "truncated",
+)  # fmt: skip
+"""What stays as it was where nothing has changed."""
 
 
 class _Recorded(msgspec.Struct):
@@ -72,6 +84,17 @@ def take_headers(record: PageRecord, response: Response) -> None:
     record.etag = headers.get("etag")
     record.last_modified = headers.get("last-modified")
     record.truncated = response.truncated
+
+
+def take_over(record: PageRecord, note: bytes) -> None:
+    """Fill in what the page was like at the visit before, since it has not changed."""
+    earlier = decode_line(note) if note else None
+    if earlier is None or earlier.outcome not in (Outcome.OK, Outcome.NOINDEX):
+        return
+    for name in _LASTING:
+        setattr(record, name, getattr(earlier, name))
+    record.etag = record.etag or earlier.etag
+    record.last_modified = record.last_modified or earlier.last_modified
 
 
 def describe(record: PageRecord, page: ParsedPage, response: Response, *, noindex: bool) -> bytes:

@@ -121,6 +121,8 @@ class Traveller:
     def _own_headers(self, trip: Trip) -> Mapping[str, str]:
         """Return the job's headers for its own sites, for they may hold secrets, and our name."""
         named = self._with.manners.agent_header(trip.host) if self._sites.any else _NO_HEADERS
+        if trip.history is not None:
+            named = {**named, **trip.history.conditions(trip.url)}
         if not self._headers or not self._with.home.contains(trip.url, trip.host):
             return named
         downgraded = trip.lease.url.startswith("https") and not trip.url.startswith("https")
@@ -285,7 +287,8 @@ class Traveller:
         # Noted before the store is asked: a visit that is broken off there lets its targets go.
         trip.hops.append(Hop(normal.fp, normal.host))
         [known] = await equipment.reader.seen(trip.lease.job, [(normal.host, normal.fp)])
-        trip.to_alias = known and await is_left_out(equipment, trip, normal)
+        before = trip.history is not None and trip.history.leads_to(normal.url)
+        trip.to_alias = known and (before or await is_left_out(equipment, trip, normal))
         if known and not trip.to_alias:
             raise Ended(await self._duplicate(trip, normal, response))
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from skitter.crawl.history import History
 from skitter.fetch.base import Raw
 from skitter.frontier.model import Hop, Lease, Link, Result
 from skitter.pipeline.record import PageRecord, is_listed
@@ -46,6 +47,8 @@ class Visit:
     """URLs an entry redirected to, outside the scope until then."""
     kept: list[Kept] = field(default_factory=list)
     """Every exchange of the visit, in order; empty without an archive."""
+    marks: dict[str, bytes] = field(default_factory=dict)
+    """What is kept beside the ack, by name."""
 
     @property
     def page(self) -> PageRecord | None:
@@ -87,6 +90,10 @@ class Trip:
     """When the last response had arrived."""
     found: list[Link] = field(default_factory=list)
     """Links met on the way, such as the sitemaps that robots.txt names."""
+    history: History | None = None
+    """The visits before this one, of a page that comes again."""
+    content: bytes = b""
+    """Digest of what counts of such a page; b"" while it is not known."""
     entered: bool = False
     """Whether the gate of the host at hand was taken for a redirect."""
 

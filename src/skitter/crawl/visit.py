@@ -13,8 +13,9 @@ from weakref import WeakValueDictionary
 from skitter.crawl.aliases.ending import under_kept_name
 from skitter.crawl.endings import Endings
 from skitter.crawl.equipment import Equipment
+from skitter.crawl.history import content_of, encode_history, history_mark, read_history
 from skitter.crawl.ordering import is_doubtful
-from skitter.crawl.records import describe
+from skitter.crawl.records import describe, take_over
 from skitter.crawl.sitemap_visit import SitemapVisitor
 from skitter.crawl.travel import Traveller
 from skitter.crawl.trip import Ended, Trip, Visit
@@ -26,7 +27,7 @@ from skitter.job.spec import Kind
 from skitter.parse.document import parse_page
 from skitter.parse.follow import FollowOptions
 from skitter.parse.page import ParsedPage
-from skitter.pipeline.record import TRAP_CLASS
+from skitter.pipeline.record import TRAP_CLASS, PageRecord
 from skitter.politeness.decision import Code, Decision
 from skitter.politeness.directives import robots_directives
 from skitter.types import HostKey, Outcome
@@ -38,6 +39,7 @@ MOST_WAITING = 8
 TURN_MS = 250
 UNGATED_MS = 2_000
 """How long a URL waits whose host has just ceased to be blacklisted: it came without a gate."""
+NOT_MODIFIED = 304
 SAMPLE_CHARS = 4_000
 """Text of a page that is looked at to judge its relevance."""
 
@@ -69,13 +71,24 @@ class Visitor:
             nofollow=nofollow,
             texts=scored,
             sample=SAMPLE_CHARS if scored else 0,
-            keep=equipment.extraction is not None or (rules is not None and rules.restricted),
+            keep=(
+                equipment.extraction is not None
+                or equipment.news is not None
+                or equipment.refresh is not None
+                or (rules is not None and rules.restricted)
+            ),
         )
         self._hashed = replace(self._plain, sketch=True)
 
     async def visit(self, lease: Lease) -> Visit:
         """Bring one URL as far as it goes now."""
         trip = Trip(lease, lease.url, lease.host, seen={lease.fp})
+        visit = await self._brought(trip)
+        if self._with.refresh is not None:
+            self._remember(visit, trip)
+        return visit
+
+    async def _brought(self, trip: Trip) -> Visit:
         try:
             self._refuse_poison(trip)
             self._mind_settings(trip)
@@ -145,9 +158,29 @@ class Visitor:
         finally:
             turn.waiting -= 1
 
+    async def _look_back(self, trip: Trip) -> None:
+        """Take up what earlier visits have brought, of a page that comes again."""
+        refresh, lease = self._with.refresh, trip.lease
+        if refresh is None or not refresh.keeps(lease.page_class):
+            return
+        name = history_mark(lease.job, lease.fp)
+        stored = await self._with.reader.mark(name) if lease.visit > 1 else None
+        trip.history = read_history(stored)
+
+    def _remember(self, visit: Visit, trip: Trip) -> None:
+        """Let a page come again that does, and keep what this visit has brought."""
+        assert self._with.refresh is not None
+        self._with.refresh.plan(visit)
+        if visit.record is not None and trip.history is not None:
+            history = trip.history.after(visit.record, trip.content)
+            visit.marks[history_mark(trip.lease.job, trip.lease.fp)] = encode_history(history)
+
     async def _visit_page(self, trip: Trip) -> Visit:
         self._beware(trip)
+        await self._look_back(trip)
         response = await self._traveller.fetch(trip)
+        if response.status == NOT_MODIFIED and trip.history is not None:
+            return await self._unchanged(trip, response)
         visit = self._read(trip, response)
         aliases = self._with.aliases
         if aliases is not None and aliases.is_due:
@@ -191,7 +224,10 @@ class Visitor:
         visit = self._endings.end(trip, outcome, None, response=response)
         assert visit.record is not None
         visit.digest = describe(visit.record, page, response, noindex=directives.noindex)
+        if equipment.news is not None:
+            equipment.news.read(visit, page, trip.lease, noindex=directives.noindex)
         ruled = self._extract(visit, page, trip, noindex=directives.noindex)
+        self._compare(visit.record, page, trip)
         if equipment.aliases is not None:
             visit.alike = equipment.aliases.saw(
                 visit.record, response.body, visit.digest, trip.host
@@ -200,8 +236,35 @@ class Visitor:
             visit.wider_scope = [trip.url]
             equipment.widen(visit.wider_scope)
         if not directives.nofollow:
-            visit.links = [*visit.links, *ruled, *self._links(trip, page)]
+            visit.links = [*visit.links, *ruled, *self._links(trip, page, visit.record)]
         return visit
+
+    async def _unchanged(self, trip: Trip, response: Response) -> Visit:
+        """End a visit to a page that is as it was."""
+        lease = trip.lease
+        assert trip.history is not None
+        visit = self._endings.end(trip, Outcome.OK, None, response=response)
+        assert visit.record is not None
+        take_over(visit.record, await self._with.reader.note(lease.job, lease.host, lease.fp))
+        visit.record.changed = False
+        trip.content = trip.history.content
+        return visit
+
+    def _compare(self, record: PageRecord, page: ParsedPage, trip: Trip) -> None:
+        """Say whether a page that comes again is another than it was."""
+        if trip.history is None:
+            return
+        trip.content = content_of(record, page, self._text_of(record, page))
+        if trip.history.content:
+            record.changed = trip.content != trip.history.content
+
+    def _text_of(self, record: PageRecord, page: ParsedPage) -> str | None:
+        """Return the text that a page has for itself; a page of links has none."""
+        if record.text is not None or record.page_class == "nav" or page.document is None:
+            return record.text
+        from skitter.parse.article.extract import extract_article  # noqa: PLC0415  takes long
+
+        return extract_article(page.document, record.final_url or record.url).text
 
     def _extract(self, visit: Visit, page: ParsedPage, trip: Trip, *, noindex: bool) -> list[Link]:
         """Fill in what the job's rules take of a page; answers the links they found."""
@@ -236,8 +299,9 @@ class Visitor:
             )
         return page
 
-    def _links(self, trip: Trip, page: ParsedPage) -> list[Link]:
+    def _links(self, trip: Trip, page: ParsedPage, record: PageRecord) -> list[Link]:
         lease = trip.lease
-        if not self._follows:
+        is_leaf = self._with.news is not None and record.page_class == "data"
+        if not self._follows or is_leaf:
             return []
         return self._with.finder.links(page, trip.url, lease.depth, lease.rank)

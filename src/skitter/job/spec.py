@@ -36,6 +36,7 @@ from skitter.job.parts import (
     Urls,
 )
 from skitter.job.problem import Vocabulary, refuse
+from skitter.job.refresh import Refresh, RefreshRule
 from skitter.job.rules import EXTRACTS, LinkRule, ListRules, RuleName, RuleSet
 from skitter.url.partition import Partition
 from skitter.url.scope import ScopeKind
@@ -51,6 +52,8 @@ class Kind(StrEnum):
     SITE = "site"
     WEB = "web"
     LIST = "list"
+    NEWS = "news"
+    RESOLVE = "resolve"
 
 
 class Order(StrEnum):
@@ -82,12 +85,14 @@ class Job(Part):
     kind: Annotated[Kind, Field(strict=False)] = Field(
         default=Kind.SITE,
         description="`site` stays on the entries' hosts, `web` goes where links lead, `list` reads"
-        " lists by the rules in `list`, and the pages of their items.",
+        " lists by the rules in `list`, and the pages of their items, `news` finds the articles"
+        " that pages of links lead to, `resolve` fetches the entries and tells what they are.",
     )
     owner: str = Field(default="", description="Who asked.")
     depth: Depth | None = Field(
-        default=None,
-        description="Links to follow from an entry; 0 = entries alone, none = no limit.",
+        default_factory=lambda data: default_depth(data["kind"]),
+        description="Links to follow from an entry; 0 = entries alone, none = no limit; in a news"
+        " job 2 unless it is said.",
     )
     dynamic_depth: Depth | None = Field(
         default=None,
@@ -131,6 +136,21 @@ class Job(Part):
     rules: dict[RuleName, RuleSet] = Field(
         default_factory=dict, description="More rule sets, for `extract` of a link rule."
     )
+    article: Patterns = Field(
+        default=(),
+        description="What the address of an article looks like, in news jobs; none = articles are"
+        " told from pages of links by what they say.",
+    )
+    jump: Patterns = Field(
+        default=(),
+        description="Links that only lead on to others, such as those of a search engine: where"
+        " they lead is queued in their place.",
+    )
+    refresh: RefreshRule = Field(
+        default=Refresh(),
+        description='"never", or when pages are visited again: a time ("10m") for pages of links,'
+        ' or {policy = "window", days = 3} for all pages, not within so many days.',
+    )
     limits: Limits = Limits()
     polite: Polite = Polite()
     http: Http = Http()
@@ -155,6 +175,8 @@ class Job(Part):
     def _rules_are_there(self) -> "Job":
         if self.kind is Kind.LIST and self.list_ is None:
             raise ValueError("kind: list wants a table [list] that says where its items are")
+        if self.article and self.kind is not Kind.NEWS:
+            raise ValueError(f"article: only kind news uses it, not {self.kind.value}")
         known = (*EXTRACTS, *self.rules)
         for number, rule in enumerate(self.links):
             if rule.extract is not None and rule.extract not in known:
@@ -177,6 +199,7 @@ class Job(Part):
             "partition": self.partition.value,
             "include": list(self.include),
             "exclude": list(self.exclude),
+            "article": list(self.article) or None,
             "links": [rule.model_dump(mode="json", by_alias=True) for rule in self.links],
             "urls": self.urls.model_dump(mode="json"),
             "entries": entries_digest(self.entries, size=16),
@@ -207,11 +230,11 @@ class Job(Part):
 JOB_VOCABULARY: Final = Vocabulary(
     model=Job,
     later_keys={
-        "": frozenset({"refresh", "article", "jump", "render", "related"}),
+        "": frozenset({"render", "related"}),
         "http": frozenset({"agents", "cookies", "proxy", "proxies", "render"}),
     },
     later_values={
-        "kind": frozenset({"news", "resolve"}),
+        "refresh.policy": frozenset({"classes", "adaptive"}),
         "limits.overflow": frozenset({"reject"}),
     },
 )
@@ -237,12 +260,22 @@ def identity_difference(stored: Mapping[str, object], wanted: Mapping[str, objec
 
 def default_scope(kind: Kind) -> ScopeKind:
     """Return which links a job of some kind follows unless it says otherwise."""
-    scopes = {Kind.WEB: ScopeKind.ANY, Kind.LIST: ScopeKind.DOMAIN}
+    scopes = {
+        Kind.WEB: ScopeKind.ANY,
+        Kind.LIST: ScopeKind.DOMAIN,
+        Kind.NEWS: ScopeKind.DOMAIN,
+        Kind.RESOLVE: ScopeKind.ANY,
+    }
     return scopes.get(kind, ScopeKind.HOST)
 
 
+def default_depth(kind: Kind) -> int | None:
+    """Return how far a job of some kind goes from its entries unless it says otherwise."""
+    return {Kind.NEWS: 2, Kind.RESOLVE: 0}.get(kind)
+
+
 def _default_sitemaps(kind: Kind) -> Sitemaps:
-    return Sitemaps.NO if kind is Kind.LIST else Sitemaps.AUTO
+    return Sitemaps.AUTO if kind in (Kind.SITE, Kind.WEB) else Sitemaps.NO
 
 
 def _default_order(keywords: tuple[str, ...]) -> Order:

@@ -17,8 +17,10 @@ from skitter.crawl.judge import Judge
 from skitter.crawl.keep import Keeper
 from skitter.crawl.linked import linked_mark
 from skitter.crawl.manners import Manners
+from skitter.crawl.news import News, templates_mark
 from skitter.crawl.outputs import Outputs
 from skitter.crawl.recording import job_mark
+from skitter.crawl.refresh import Refresh
 from skitter.crawl.relevance import Relevance
 from skitter.crawl.seeding import SEED
 from skitter.crawl.site_rules import SiteRates, SiteRules
@@ -55,7 +57,9 @@ class Assembly:
         judge = Judge(job, Scope(job.scope), sites)
         guard = make_guard(job, clock)
         relevance = Relevance(job.keywords) if job.order is Order.BEST else None
+        news = News.of(job, clock)
         finder = LinkFinder(job, number, judge, normaliser, guard=guard, relevance=relevance)
+        finder.news = news
         manners = Manners(
             job,
             fetcher=self.fetcher,
@@ -92,6 +96,8 @@ class Assembly:
             sitemaps=sitemaps,
             guard=guard,
             extraction=Extraction.of(job, judge.links, clock),
+            news=news,
+            refresh=Refresh.of(job, judge, clock),
             aliases=aliases,
             relevance=relevance,
             keeps_raw=self.archive is not None,
@@ -167,6 +173,10 @@ class Assembly:
         linked = equipment.finder.linked
         linked.mark_name = linked_mark(self._number, self._store.member)
         linked.restore(await reader.mark(linked.mark_name))
+        if equipment.news is not None:
+            stored = await reader.marks(templates_mark(self._number))
+            equipment.news.templates.restore(stored)
+            equipment.news.templates.mark_name = templates_mark(self._number, self._store.member)
         if equipment.guard is not None:
             prefix = traps_mark(self._number)
             stored = await reader.marks(prefix)

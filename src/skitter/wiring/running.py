@@ -1,5 +1,6 @@
 """An open store in, a crawl that is ready to run out."""
 
+import math
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from typing import NamedTuple
@@ -15,6 +16,7 @@ from skitter.crawl.seeding import Seeder
 from skitter.crawl.summary import Totals
 from skitter.crawl.works import EngineOptions, Works
 from skitter.frontier.embedded.frontier import EmbeddedFrontier
+from skitter.job.refresh import Policy
 from skitter.job.spec import Job, Order
 from skitter.politeness.robots_entry import is_stale
 from skitter.types import JobNumber
@@ -121,5 +123,7 @@ def engine_options(job: Job, options: RunOptions, lease_ms: int) -> EngineOption
         time_s=job.limits.time,
         bytes=job.limits.bytes,
         best_first=job.order is Order.BEST,
+        # Who looks at pages again and again wants to be there when they change.
+        patience_s=math.inf if job.refresh.policy is Policy.PERIOD else EngineOptions.patience_s,
         lease_ms=lease_ms,
     )

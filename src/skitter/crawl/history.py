@@ -1,0 +1,104 @@
+"""What is remembered of a page that is visited again: how to ask for it, and what each visit saw.
+
+It is kept beside the page index, and only for pages that may come again.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
+from xxhash import xxh3_128_digest
+
+from skitter.parse.page import ParsedPage
+from skitter.pipeline.record import PageRecord
+from skitter.types import Fingerprint, JobNumber
+
+MOST_VISITS: Final = 50
+"""Visits of one page that are remembered; the last ones stay."""
+_encode_fields = msgspec.json.Encoder(order="sorted").encode
+
+
+class PastVisit(msgspec.Struct, frozen=True, array_like=True):
+    """One visit of a page."""
+
+    number: int
+    at: str
+    """RFC 3339."""
+    status: int | None
+    outcome: str
+    changed: bool | None
+    """Whether the content was another than before; None on the first visit, or where it failed."""
+
+
+class History(msgspec.Struct, frozen=True):
+    """The visits of one page."""
+
+    url: str = ""
+    """Where the content was found: the end of the redirects."""
+    redirects: list[str] = []
+    etag: str | None = None
+    last_modified: str | None = None
+    content: bytes = b""
+    """Digest of what the page said, as far as it counts."""
+    visits: list[PastVisit] = []
+
+    def conditions(self, url: str) -> Mapping[str, str]:
+        """Return the headers that let a server answer that nothing has changed."""
+        if url != self.url or not self.content:
+            return {}
+        said = {"If-None-Match": self.etag, "If-Modified-Since": self.last_modified}
+        return {name: value for name, value in said.items() if value}
+
+    def leads_to(self, url: str) -> bool:
+        """Tell whether an earlier visit was redirected to ``url``."""
+        return url == self.url or url in self.redirects
+
+    def after(self, record: PageRecord, content: bytes) -> "History":
+        """Return it with one more visit; ``content`` is b"" for one that brought none."""
+        visit = PastVisit(
+            record.visit, record.fetched_at, record.status, record.outcome, record.changed
+        )
+        earlier = [one for one in self.visits if one.number < record.visit]
+        visits = [*earlier, visit][-MOST_VISITS:]
+        if not content:
+            return msgspec.structs.replace(self, visits=visits)
+        return History(
+            url=record.final_url or record.url,
+            redirects=record.redirects,
+            etag=record.etag,
+            last_modified=record.last_modified,
+            content=content,
+            visits=visits,
+        )
+
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(History).decode
+encode_history = _encode
+
+
+def read_history(stored: bytes | None) -> History:
+    """Return a stored history; an empty one where there is none or it cannot be read."""
+    try:
+        return _decode(stored) if stored else History()
+    except msgspec.MsgspecError:
+        return History()
+
+
+def history_mark(job: JobNumber, fp: Fingerprint) -> str:
+    """Return the name under which the history of a page is kept."""
+    return f"history:{job}:{fp & 0xFFFF_FFFF_FFFF_FFFF:016x}"
+
+
+def content_of(record: PageRecord, page: ParsedPage, text: str | None) -> bytes:
+    """Return the digest of what counts of a page: its fields, its text, or where it leads.
+
+    Clocks, counters and advertisements around these are not changes.
+    """
+    if record.fields:
+        said = _encode_fields(record.fields)
+    elif text:
+        said = f"{record.title}\n{text}".encode("utf-8", "replace")
+    else:
+        said = "\n".join((record.title or "", *sorted(set(page.hrefs)))).encode("utf-8", "replace")
+    return xxh3_128_digest(said)

@@ -1,0 +1,62 @@
+"""Which pages of a job are visited again, and when."""
+
+from typing import Final
+
+from skitter.clock import Clock
+from skitter.crawl.judge import Judge
+from skitter.crawl.trip import Visit
+from skitter.frontier.model import Result
+from skitter.job.refresh import Policy
+from skitter.job.spec import Job
+from skitter.pipeline.record import TRAP_CLASS
+from skitter.types import Outcome, PageClass, Role
+
+GONE: Final = frozenset({404, 410})
+_STAYS: Final = frozenset(
+    {Outcome.OK, Outcome.NOINDEX, Outcome.REJECTED, Outcome.HTTP_ERROR, Outcome.FAILED}
+)
+"""What may be otherwise the next time."""
+
+
+class Refresh:
+    """The visits to come of one job's pages."""
+
+    def __init__(self, job: Job, judge: Judge, clock: Clock) -> None:
+        seconds = job.refresh.seconds
+        assert seconds is not None
+        self._every_ms = round(seconds * 1000)
+        self._window = job.refresh.policy is Policy.WINDOW
+        self._judge = judge
+        self._clock = clock
+
+    @classmethod
+    def of(cls, job: Job, judge: Judge, clock: Clock) -> "Refresh | None":
+        """Return when the pages of a job come again; None for a job that visits each once."""
+        return None if job.refresh.seconds is None else cls(job, judge, clock)
+
+    def keeps(self, page_class: PageClass) -> bool:
+        """Tell whether a page of a class may come again, so that its visits are remembered."""
+        return self._window or page_class is PageClass.NAV
+
+    def plan(self, visit: Visit) -> None:
+        """Let the page of a visit that has ended come again, if it is one that does."""
+        if visit.record is not None and self._comes_again(visit):
+            visit.result = Result.DONE
+            visit.at_ms = self._clock.now_ms() + self._every_ms
+
+    def _comes_again(self, visit: Visit) -> bool:
+        record, lease = visit.record, visit.lease
+        assert record is not None
+        if lease.page_class is not PageClass.NAV:
+            return False
+        if lease.depth == 0:
+            # What a person has named is looked at again, whatever it was this time.
+            return True
+        if record.page_class == TRAP_CLASS or record.status in GONE:
+            return False
+        if record.outcome not in _STAYS:
+            return False
+        if self._window or lease.role is Role.SITEMAP:
+            return True
+        # Where nothing can be found any more there is nothing to look for.
+        return record.page_class == "nav" and self._judge.follows_from(lease.depth)
