@@ -14,10 +14,32 @@ from typing import NamedTuple, Self
 SECTIONS = ("world", "sport", "culture")
 SHOWN = 12
 """Articles that a section lists; the front page has as many of all of them."""
-_WORDS = (
-    "council river harbour minister vote bridge winter report teachers hospital budget station"
-    " market village court harvest engine theatre season museum ferry glacier wages committee"
-).split()
+_WORDS = [
+    "council",
+    "river",
+    "harbour",
+    "minister",
+    "vote",
+    "bridge",
+    "winter",
+    "report",
+    "teachers",
+    "hospital",
+    "budget",
+    "station",
+    "market",
+    "village",
+    "court",
+    "harvest",
+    "engine",
+    "theatre",
+    "season",
+    "museum",
+    "ferry",
+    "glacier",
+    "wages",
+    "committee",
+]
 
 
 class Published(NamedTuple):
@@ -61,8 +83,8 @@ class Newsroom:
         title = f"{' '.join(words).capitalize()} {number}"
         path = f"/{section}/2026/11/16/{'-'.join(words)}-{number}.html"
         sentences = [
-            f"The {self._random.choice(_WORDS)} and the {self._random.choice(_WORDS)} were spoken of"
-            f" for the whole of the {self._random.choice(_WORDS)}, said people who had been there."
+            f"The {' and the '.join(self._random.sample(_WORDS, 2))} were spoken of for the whole"
+            f" of the {self._random.choice(_WORDS)}, said people who had been there."
             for _ in range(18)
         ]
         body = "".join(f"<p>{' '.join(sentences[at : at + 3])}</p>" for at in range(0, 18, 3))

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from skitter.crawl.aliases.book import AliasBook
 from skitter.crawl.judge import Judge
+from skitter.crawl.jumps import carried
 from skitter.crawl.link_rules import Areas, RuledLink, Ruling
 from skitter.crawl.linked import Linked
 from skitter.crawl.news import News
@@ -19,7 +20,7 @@ from skitter.crawl.ordering import DOUBTFUL_RANK, DOUBTFUL_SCORE, LINK_RANK, dep
 from skitter.crawl.relevance import MOVE_UP, Relevance, best_texts, without_fragment
 from skitter.crawl.traps.guard import TrapGuard
 from skitter.errors import UrlError
-from skitter.frontier.model import Link
+from skitter.frontier.model import Lease, Link
 from skitter.job.refresh import Policy
 from skitter.job.spec import Job, Kind, Order
 from skitter.parse.page import ParsedPage
@@ -63,6 +64,7 @@ class LinkFinder:
         self._guard = guard
         self._relevance = relevance
         self._class = _default_class(job)
+        self._jumps = bool(job.jump)
         self._rules = judge.links
         # A link that fits no rule may fit one elsewhere on another page.
         anywhere = self._rules is None or not self._rules.restricted
@@ -178,6 +180,9 @@ class LinkFinder:
         if normal is None:
             self.cut[Code.SCHEME] += 1
             return _Found(None, None, Code.SCHEME)
+        is_jump = self._jumps and self._judge.is_jump(normal.url)
+        if is_jump:
+            normal, is_jump = self._landed(normal)
         if normal.host in self.aliases.names:
             normal = self.under_kept_name(normal, origin.depth, origin.url)
         refusal = self._judge.refusal(normal.url, normal.host, origin.depth)
@@ -185,7 +190,7 @@ class LinkFinder:
             why = self._guard.link(normal.url, found_on=origin.url, depth=origin.depth)
             refusal = Code.TRAP if why is not None else None
         ruling = None
-        if refusal is None and self._rules is not None:
+        if refusal is None and self._rules is not None and not is_jump:
             ruling = self._rules.decide(normal.url, normal.host, href, origin.areas)
             refusal = None if ruling.follow else Code.RULE
         if refusal is not None:
@@ -194,6 +199,24 @@ class LinkFinder:
         rank = self._rank(origin, href, normal)
         link = self.make_link(normal, origin.depth, origin.url, rank, ruling)
         return _Found(self.linked.key(normal.url, normal.fp), link, None)
+
+    def _landed(self, normal: NormalUrl) -> tuple[NormalUrl, bool]:
+        """Return where a jump link leads, as far as it says so, and whether that is another one."""
+        target = carried(normal.url)
+        try:
+            normal = normal if target is None else self._normaliser.absolute(target)
+        except UrlError:
+            return normal, True
+        return normal, self._judge.is_jump(normal.url)
+
+    def jumped(self, target: NormalUrl, lease: Lease) -> Link | None:
+        """Return the link that a jump link stands for; None where that is not to be followed."""
+        normal = self.under_kept_name(target, lease.depth, lease.referrer)
+        refusal = self._judge.listed_refusal(normal.url, normal.host, lease.depth)
+        if refusal is not None:
+            self.cut[refusal] += 1
+            return None
+        return self.make_link(normal, lease.depth, lease.referrer, data=lease.data)
 
     def under_kept_name(self, normal: NormalUrl, depth: int, found_on: str) -> NormalUrl:
         """Return where a link leads: to the name under which its site is crawled."""
@@ -260,8 +283,8 @@ class LinkFinder:
         page_class, priority = self._class, self._job.priority
         if self.news is not None:
             page_class = self.news.class_of_link(normal.url)
-        if ruling is None and self._rules is not None:
-            ruling = self._rules.decide(normal.url, normal.host)
+        if ruling is None:
+            ruling = self._judge.ruling(normal.url, normal.host)
         if ruling is not None:
             page_class = page_class if ruling.page_class is None else ruling.page_class
             priority = priority if ruling.priority is None else ruling.priority

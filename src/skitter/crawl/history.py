@@ -13,6 +13,7 @@ from skitter.parse.page import ParsedPage
 from skitter.pipeline.record import PageRecord
 from skitter.types import Fingerprint, JobNumber
 
+NOT_MODIFIED: Final = 304
 MOST_VISITS: Final = 50
 """Visits of one page that are remembered; the last ones stay."""
 _encode_fields = msgspec.json.Encoder(order="sorted").encode

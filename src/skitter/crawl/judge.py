@@ -3,6 +3,7 @@
 The same judge answers the hot path (a code or None) and the person who asks why.
 """
 
+from skitter.crawl.jumps import Jumps
 from skitter.crawl.link_rules import LinkRules, Ruling
 from skitter.crawl.site_rules import SiteRules
 from skitter.fetch.types import SuffixFilter
@@ -26,6 +27,7 @@ class Judge:
         self._filters = bool(job.include or job.exclude)
         self.links = LinkRules(job.links) if job.links else None
         """The job's link rules: for links of pages and what sitemaps list, not for starts."""
+        self._jumps = Jumps.of(job)
         skipped = job.http.skip_suffixes
         self._suffixes = SuffixFilter() if skipped is None else SuffixFilter(skipped)
 
@@ -33,10 +35,15 @@ class Judge:
         """Tell whether links of a page at ``depth`` may be followed at all."""
         return self._follows and (self._depth is None or depth < self._depth)
 
+    def is_jump(self, url: str) -> bool:
+        """Tell whether a URL only leads on to another."""
+        return self._jumps is not None and self._jumps.has(url)
+
     def refusal(self, url: str, host: HostKey, depth: int = 0) -> Code | None:
         """Return why a link is not queued, as a code; None when it is."""
         said = self.sites.refusal(host, depth) if self.sites.any else None
-        if said is Code.BLACKLIST:
+        if said is Code.BLACKLIST or self.is_jump(url):
+            # What only leads on may lie anywhere: where it leads is judged.
             return said
         if not self.scope.contains(url, host):
             return Code.SCOPE
@@ -50,7 +57,7 @@ class Judge:
 
     def ruling(self, url: str, host: HostKey) -> Ruling | None:
         """Return what the link rules say of a URL, wherever it is linked; None without rules."""
-        return None if self.links is None else self.links.decide(url, host)
+        return None if self.links is None or self.is_jump(url) else self.links.decide(url, host)
 
     def listed_refusal(self, url: str, host: HostKey, depth: int) -> Code | None:
         """Return why a URL that no page has linked is not queued; None when it is."""

@@ -6,6 +6,7 @@ from typing import TypeVar
 
 from skitter.crawl.endings import Endings
 from skitter.crawl.equipment import Equipment
+from skitter.crawl.history import NOT_MODIFIED
 from skitter.crawl.travel import Traveller
 from skitter.crawl.trip import Ended, Trip, Visit
 from skitter.errors import FetchError
@@ -22,6 +23,9 @@ MIN_TOTAL_S = 300.0
 OFFERED_AT_ONCE = 500
 MAX_UNREAD = 1 << 20
 """Bytes that have come and are not read yet, at which the server has to wait."""
+
+LISTED = b"listed"
+"""Stands for the content of a list in its history."""
 
 _T = TypeVar("_T")
 
@@ -161,14 +165,30 @@ class SitemapVisitor:
         assert listing.end is not None
         problem = listing.end.problem
         outcome = Outcome.OK
+        if response.status == NOT_MODIFIED and trip.history is not None:
+            return self._unchanged(trip, response)
         if response.status != 200:
             problem, outcome = f"status {response.status}", Outcome.HTTP_ERROR
         elif problem and not listing.reader.found:
             outcome = Outcome.FAILED
         elif response.truncated:
             problem = problem or "it broke off before its end"
+        if outcome is Outcome.OK:
+            # Known by what the server says of it: what it lists is offered and forgotten.
+            trip.content = LISTED
         reason = "" if outcome is Outcome.OK else "sitemap"
         return self._endings.end(trip, outcome, problem, response=response, reason=reason)
+
+    def _unchanged(self, trip: Trip, response: Response) -> Visit:
+        """End a visit to a list that is as it was."""
+        assert trip.history is not None
+        visit = self._endings.end(trip, Outcome.OK, None, response=response)
+        assert visit.record is not None
+        visit.record.changed = False
+        visit.record.etag = visit.record.etag or trip.history.etag
+        visit.record.last_modified = visit.record.last_modified or trip.history.last_modified
+        trip.content = LISTED
+        return visit
 
 
 def _chunks(found: Sequence[_T]) -> Iterator[Sequence[_T]]:

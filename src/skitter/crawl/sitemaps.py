@@ -12,13 +12,14 @@ from skitter.crawl.judge import Judge
 from skitter.crawl.ordering import LINK_RANK, depth_first_rank, sitemap_rank
 from skitter.errors import UrlError
 from skitter.frontier.model import Link
-from skitter.job.spec import Job, Order, Sitemaps
+from skitter.job.refresh import Policy
+from skitter.job.spec import Job, Kind, Order, Sitemaps
 from skitter.parse.sitemap.dates import lastmod_ms
 from skitter.parse.sitemap.model import SitemapEntry
 from skitter.parse.sitemap.places import looks_like_sitemap, well_known
 from skitter.politeness.decision import Code
 from skitter.politeness.robots_entry import AgentRobots
-from skitter.types import Fingerprint, HostKey, Role
+from skitter.types import Fingerprint, HostKey, PageClass, Role
 from skitter.url.host import origin
 from skitter.url.normalise import Normaliser, NormalUrl
 from skitter.url.scope import Scope, ScopeKind
@@ -93,6 +94,9 @@ class SitemapFinder:
         self._late_rank = depth_first_rank(LISTED_DEPTH) if job.order is Order.DFS else LINK_RANK
         self._quota = SitemapQuota()
         self._only = job.sitemaps is Sitemaps.ONLY
+        self._takes_feeds = self._only or job.kind is Kind.NEWS
+        again = job.refresh.policy is not Policy.NEVER
+        self._class = PageClass.NAV if again else PageClass.DATA
         self._asked: set[str] = set()
         self.offered: Callable[[], None] = lambda: None
         """Called when something was queued outside an ack."""
@@ -104,8 +108,8 @@ class SitemapFinder:
         self._asked.clear()
 
     def entry(self, normal: NormalUrl) -> Link:
-        """Return an entry as a link: a sitemap where only those are asked for, else a page."""
-        if self._only and looks_like_sitemap(normal.url):
+        """Return an entry as a link: a sitemap or feed where the job takes those, else a page."""
+        if self._takes_feeds and looks_like_sitemap(normal.url):
             return self.link(normal, 0, ENTRY)
         # What a person names comes before what relevance promises.
         return self._finder.make_link(
@@ -195,7 +199,7 @@ class SitemapFinder:
     def link(self, normal: NormalUrl, level: int, referrer: str, rank: int = 0) -> Link:
         """Return a sitemap as a link; by its ``rank`` it goes before the pages of its site."""
         link = self._finder.make_link(self._normaliser.as_sitemap(normal), level, referrer, rank)
-        return msgspec.structs.replace(link, role=Role.SITEMAP)
+        return msgspec.structs.replace(link, role=Role.SITEMAP, page_class=self._class)
 
     def listed(self, entries: Iterable[SitemapEntry], referrer: str) -> list[Link]:
         """Return the pages among ``entries`` that belong to the job, in the order of its choice."""

@@ -20,6 +20,7 @@ from skitter.fetch.base import FetchLimits, Request, Response, Taker
 from skitter.fetch.redirects import BadRedirect, Follow, next_hop
 from skitter.frontier.base import KNOWN
 from skitter.frontier.model import Freed, Hop, Link, Result
+from skitter.pipeline.record import JUMP_CLASS
 from skitter.politeness.decision import Code, Decision
 from skitter.politeness.pace import Verdict
 from skitter.politeness.robots_entry import AgentRobots
@@ -64,6 +65,9 @@ class Traveller:
             response, verdict = await self._request(trip, stream, limits)
             match next_hop(trip.url, response):
                 case Follow(target):
+                    if trip.is_page and self._with.judge.is_jump(trip.url):
+                        self._let_go(trip, verdict)
+                        raise Ended(self.jump(trip, target, response))
                     await self._follow(trip, target, response, verdict)
                     if self._with.windows is not None:
                         await self._with.windows.wait(trip.lease, trip.host, MAX_HOP_WAIT_MS)
@@ -314,6 +318,21 @@ class Traveller:
             if wait_ms > MAX_HOP_WAIT_MS or equipment.clock.boot() > patience:
                 raise Ended(self._leave_to_queue(trip))
             await asyncio.sleep(wait_ms / 1000)
+
+    def jump(self, trip: Trip, target: str | None, response: Response) -> Visit:
+        """End at a link that only leads on to another: that is queued in its place."""
+        why = "it was to lead on to another page and does not" if target is None else None
+        outcome = Outcome.OK if target is not None else Outcome.FAILED
+        visit = self._endings.end(trip, outcome, why, response=response)
+        assert visit.record is not None
+        visit.record.page_class = JUMP_CLASS
+        if target is None:
+            return visit
+        normal = self._with.normaliser.absolute(target)
+        visit.record.final_url = normal.url
+        link = self._with.finder.jumped(normal, trip.lease)
+        visit.links = trip.found if link is None else [*trip.found, link]
+        return visit
 
     def _leave_to_queue(self, trip: Trip) -> Visit:
         """End a visit whose redirect leads to a resting host: the target becomes a link."""

@@ -13,7 +13,13 @@ from weakref import WeakValueDictionary
 from skitter.crawl.aliases.ending import under_kept_name
 from skitter.crawl.endings import Endings
 from skitter.crawl.equipment import Equipment
-from skitter.crawl.history import content_of, encode_history, history_mark, read_history
+from skitter.crawl.history import (
+    NOT_MODIFIED,
+    content_of,
+    encode_history,
+    history_mark,
+    read_history,
+)
 from skitter.crawl.ordering import is_doubtful
 from skitter.crawl.records import describe, take_over
 from skitter.crawl.sitemap_visit import SitemapVisitor
@@ -31,6 +37,7 @@ from skitter.pipeline.record import TRAP_CLASS, PageRecord
 from skitter.politeness.decision import Code, Decision
 from skitter.politeness.directives import robots_directives
 from skitter.types import HostKey, Outcome
+from skitter.url.parse import Base
 
 log = logging.getLogger(__name__)
 
@@ -39,7 +46,6 @@ MOST_WAITING = 8
 TURN_MS = 250
 UNGATED_MS = 2_000
 """How long a URL waits whose host has just ceased to be blacklisted: it came without a gate."""
-NOT_MODIFIED = 304
 SAMPLE_CHARS = 4_000
 """Text of a page that is looked at to judge its relevance."""
 
@@ -142,6 +148,7 @@ class Visitor:
             self._free(Freed(trip.lease.id, trip.host, unasked=True))
             return other
         if not trip.is_page:
+            await self._look_back(trip)
             return await self._sitemaps.visit(trip)
         guard, lease = self._with.guard, trip.lease
         if guard is None or not is_doubtful(lease.rank) or guard.is_proven(lease.url):
@@ -215,6 +222,9 @@ class Visitor:
             )
         equipment = self._with
         page = self._parse(trip, response)
+        if equipment.judge.is_jump(trip.url):
+            on = page.refresh and (page.joiner or Base(trip.url)).join(page.refresh)
+            return self._traveller.jump(trip, on or None, response)
         directives = robots_directives(
             page.robots if equipment.manners.obeys_robots else (),
             response.headers.get("x-robots-tag") if equipment.manners.obeys_robots else None,

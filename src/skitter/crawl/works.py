@@ -9,6 +9,8 @@ from skitter.crawl.windows import Windows
 from skitter.frontier.base import Frontier, FrontierReader
 from skitter.frontier.model import LEASE_MS
 
+PATIENCE_S = 180.0
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineOptions:
@@ -23,7 +25,7 @@ class EngineOptions:
     """Bytes of pages after which the run ends, counted over all runs of the job."""
     best_first: bool = False
     """Let what is under way not outrun what is known: the best link may be on a page to come."""
-    patience_s: float = 180.0
+    patience_s: float = PATIENCE_S
     """When nothing can be fetched for longer than this, the run ends and leaves the rest queued."""
     drain_s: float = 4.0
     """How long a stopped run lets requests finish."""

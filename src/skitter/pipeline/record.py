@@ -11,7 +11,9 @@ SITEMAP_CLASS = "sitemap"
 """The page class of lists of URLs."""
 TRAP_CLASS = "trap"
 """The page class of URLs that were queued and then taken for part of a trap, unasked."""
-UNLISTED = frozenset({SITEMAP_CLASS, TRAP_CLASS})
+JUMP_CLASS = "jump"
+"""The page class of links that only lead on to others."""
+UNLISTED = frozenset({SITEMAP_CLASS, TRAP_CLASS, JUMP_CLASS})
 """Page classes that are in the page index alone: no output lists them."""
 
 

@@ -14,7 +14,7 @@ from skitter.crawl.lifecycle import Crawl, Helper, Parts, Places
 from skitter.crawl.rights import EverySlot, Rights
 from skitter.crawl.seeding import Seeder
 from skitter.crawl.summary import Totals
-from skitter.crawl.works import EngineOptions, Works
+from skitter.crawl.works import PATIENCE_S, EngineOptions, Works
 from skitter.frontier.embedded.frontier import EmbeddedFrontier
 from skitter.job.refresh import Policy
 from skitter.job.spec import Job, Order
@@ -124,6 +124,6 @@ def engine_options(job: Job, options: RunOptions, lease_ms: int) -> EngineOption
         bytes=job.limits.bytes,
         best_first=job.order is Order.BEST,
         # Who looks at pages again and again wants to be there when they change.
-        patience_s=math.inf if job.refresh.policy is Policy.PERIOD else EngineOptions.patience_s,
+        patience_s=math.inf if job.refresh.policy is Policy.PERIOD else PATIENCE_S,
         lease_ms=lease_ms,
     )
