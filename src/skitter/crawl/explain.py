@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import msgspec
 
 from skitter.crawl.aliases.book import AliasBook
+from skitter.crawl.history import history_mark, read_history
 from skitter.crawl.judge import Judge
 from skitter.crawl.manners import Manners
 from skitter.crawl.traps.guard import TrapGuard
@@ -44,11 +45,12 @@ class Explainer:
             normal = self.normaliser.absolute(url)
         except UrlError as error:
             return {"url": url, "state": "unknown", "why": str(error)}
-        sighting = await self.reader.look(self.number, normal.host, normal.fp)
+        sighting, fp = await self.reader.look(self.number, normal.host, normal.fp), normal.fp
         if sighting.state is UrlState.UNKNOWN:
             listing = self.normaliser.as_sitemap(normal)
             as_sitemap = await self.reader.look(self.number, listing.host, listing.fp)
-            sighting = sighting if as_sitemap.state is UrlState.UNKNOWN else as_sitemap
+            if as_sitemap.state is not UrlState.UNKNOWN:
+                sighting, fp = as_sitemap, listing.fp
         found: dict[str, object] = {
             "url": normal.url,
             "job": self.job.id,
@@ -63,6 +65,9 @@ class Explainer:
         if ruling is not None:
             found["link_rule"] = ruling.sentence
         found |= _waiting(sighting)
+        if self.job.refresh.seconds is not None:
+            history = read_history(await self.reader.mark(history_mark(self.number, fp)))
+            found["visits"] = [msgspec.structs.asdict(visit) for visit in history.visits]
         if record is not None:
             found["record"] = record
         return found
@@ -71,6 +76,8 @@ class Explainer:
         if sighting.state is UrlState.UNKNOWN:
             return await self._why_unknown(url)
         words = _STATE_WORDS[sighting.state]
+        if sighting.state is UrlState.SCHEDULED and not sighting.attempts and record is not None:
+            words = "was fetched, and waits for its next visit"
         if isinstance(record, dict):
             outcome, error = record.get("outcome"), record.get("error")
             duplicate = record.get("duplicate_of")

@@ -33,6 +33,7 @@ from skitter.job.spec import Kind
 from skitter.parse.document import parse_page
 from skitter.parse.follow import FollowOptions
 from skitter.parse.page import ParsedPage
+from skitter.parse.simhash import visible_texts
 from skitter.pipeline.record import TRAP_CLASS, PageRecord
 from skitter.politeness.decision import Code, Decision
 from skitter.politeness.directives import robots_directives
@@ -274,7 +275,8 @@ class Visitor:
             return record.text
         from skitter.parse.article.extract import extract_article  # noqa: PLC0415  takes long
 
-        return extract_article(page.document, record.final_url or record.url).text
+        found = extract_article(page.document, record.final_url or record.url).text
+        return found or " ".join(" ".join(visible_texts(page.document)).split())
 
     def _extract(self, visit: Visit, page: ParsedPage, trip: Trip, *, noindex: bool) -> list[Link]:
         """Fill in what the job's rules take of a page; answers the links they found."""

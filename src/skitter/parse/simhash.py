@@ -107,12 +107,17 @@ _lines = _Lines()
 
 def page_sketch(document: Document, url: str) -> Sketch:
     """Return the sketch of the text a reader of ``document`` sees."""
+    return sketch_of(visible_texts(document), url, cast("list[str]", _HREFS(document)))
+
+
+def visible_texts(document: Document) -> list[str]:
+    """Return the pieces of text that a reader of ``document`` sees."""
     texts = cast("list[str]", _TEXTS(document))
     code = cast("list[str]", _CODE(document))
     if code:
         hidden = set(code)
         texts = [text for text in texts if text not in hidden]
-    return sketch_of(texts, url, cast("list[str]", _HREFS(document)))
+    return texts
 
 
 def sketch_of(lines: Sequence[str], url: str, hrefs: Sequence[str] = ()) -> Sketch:
