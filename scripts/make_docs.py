@@ -1,4 +1,4 @@
-"""Writes the reference pages from the code: docs/cli.md, docs/job-file.md and docs/outputs.md.
+"""Writes the reference pages from the code: docs/cli.md, docs/jobs.md and docs/outputs.md.
 
 ``make docs`` runs it. With ``--check`` it writes nothing and fails when a page is out of date.
 """
@@ -80,7 +80,7 @@ def main(arguments: Sequence[str]) -> int:
 
 def pages() -> dict[str, str]:
     """Return every generated page by its name under docs/."""
-    return {"cli.md": cli_page(), "job-file.md": job_page(), "outputs.md": outputs_page()}
+    return {"cli.md": cli_page(), "jobs.md": job_page(), "outputs.md": outputs_page()}
 
 
 def outputs_page() -> str:
@@ -193,6 +193,9 @@ def job_page() -> str:
                 tables[f"[[{key}]]"] = _resolved(schema, part["items"])
             if "$ref" in _held(part):
                 tables[f"[{key}.NAME]"] = _resolved(schema, _held(part))
+            for choice in part.get("anyOf", ()):
+                if "properties" in _resolved(schema, choice):
+                    tables[f"[{key}]"] = _resolved(schema, choice)
             rows.append(_key(schema, key, field))
     tables["a field"] = schema["$defs"]["FieldRule"]
     lines += _table(("key", "value", "default", "meaning"), rows)
@@ -218,6 +221,9 @@ def _about_jobs() -> list[str]:
         f"A crawl that was begun goes on only as the same job: {identity} must be what they were."
         " Everything else may change between two runs, except the outputs (`sinks`),"
         " `archive.directory` and `seen`, which stay what they were.",
+        "",
+        "Whole jobs to begin from are in [examples](../examples), each with a page that says what"
+        " it does.",
     ]
 
 
@@ -309,7 +315,9 @@ _SPECIAL = {
     "id": "made from the entries",
     "order": "`best` with keywords, else `bfs`",
     "scope": ", ".join(f"`{default_scope(kind)}` for `{kind}`" for kind in Kind),
-    "sitemaps": "`no` for `list`, else `auto`",
+    "sitemaps": "`auto` for `site` and `web`, else `no`",
+    "depth": "2 for `news`, 0 for `resolve`, else none",
+    "refresh": "`never`",
 }
 """Defaults that follow from other keys, by key."""
 

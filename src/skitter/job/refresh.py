@@ -89,4 +89,4 @@ def _read(value: object) -> object:
             raise ValueError(WANTED)
 
 
-RefreshRule = Annotated[Refresh, BeforeValidator(_read)]
+RefreshRule = Annotated[Refresh, BeforeValidator(_read, json_schema_input_type=str | Refresh)]

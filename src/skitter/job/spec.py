@@ -91,8 +91,7 @@ class Job(Part):
     owner: str = Field(default="", description="Who asked.")
     depth: Depth | None = Field(
         default_factory=lambda data: default_depth(data["kind"]),
-        description="Links to follow from an entry; 0 = entries alone, none = no limit; in a news"
-        " job 2 unless it is said.",
+        description="Links to follow from an entry; 0 = entries alone, none = no limit.",
     )
     dynamic_depth: Depth | None = Field(
         default=None,
