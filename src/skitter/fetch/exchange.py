@@ -9,10 +9,6 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from aiohttp import hdrs
-from aiohttp.http_exceptions import HttpProcessingError
-from aiohttp.http_parser import RawResponseMessage
-from aiohttp.streams import StreamReader
 from multidict import CIMultiDictProxy
 
 from skitter.errors import (
@@ -22,6 +18,12 @@ from skitter.errors import (
     ProtocolError,
     ReadTimeout,
     TotalTimeout,
+)
+from skitter.fetch.aiohttp_parts import (
+    HttpProcessingError,
+    RawResponseMessage,
+    StreamReader,
+    hdrs,
 )
 from skitter.fetch.base import FetchLimits, Request
 from skitter.fetch.faults import answer_fault, fault_text, why_cut

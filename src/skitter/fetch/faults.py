@@ -5,8 +5,6 @@ import os
 import ssl
 from typing import Final
 
-from aiohttp import http_exceptions as parser
-
 from skitter.errors import (
     BodyTooLarge,
     ConnectError,
@@ -16,6 +14,7 @@ from skitter.errors import (
     ProtocolError,
     TlsError,
 )
+from skitter.fetch.aiohttp_parts import http_exceptions as parser
 
 PARSER_FAULTS: Final[dict[type[Exception], type[FetchError]]] = {
     parser.HttpProcessingError: ProtocolError,

@@ -3,10 +3,12 @@
 import asyncio
 from typing import Final, cast
 
-from aiohttp import hdrs
-from aiohttp.base_protocol import BaseProtocol
-from aiohttp.http_parser import HttpResponseParser, RawResponseMessage
-
+from skitter.fetch.aiohttp_parts import (
+    BaseProtocol,
+    HttpResponseParser,
+    RawResponseMessage,
+    hdrs,
+)
 from skitter.fetch.tape import IN_CHUNKS, TO_THE_END
 
 BODILESS: Final = (204, 304)
