@@ -243,3 +243,16 @@ def test_a_list_job_without_a_list_is_refused(site: SmallSite, tmp_path: Path) -
     ended = run_of(site, tmp_path, 'kind = "list"').finish()
     assert ended.returncode == 2
     assert "kind: list wants a table [list]" in ended.stderr
+
+
+def test_a_field_that_is_found_no_more_raises_an_alarm(tmp_path: Path) -> None:
+    links = "".join(f'<a href="/p/{n}">{n}</a>' for n in range(120))
+    old = {f"/p/{n}": f"<h1>Thing {n}</h1><b class=price>{n}</b>" for n in range(70)}
+    new = {f"/p/{n}": f"<h1>Thing {n}</h1><b class=cost>{n}</b>" for n in range(70, 120)}
+    with SmallSite({"/": links, **old, **new}) as shop:
+        rules = '[detail.fields]\nprice = {css = ".price", number = true}\nname = "//h1/text()"\n'
+        run = run_of(shop, tmp_path, rules, "--per-host", "1")
+        told = run.told()
+    assert "alarm" in told
+    assert "detail.price was found on" in told
+    assert "detail.name was found" not in told

@@ -73,6 +73,7 @@ def _counts(summary: Summary) -> list[str]:
     for rule, pages in summary.unmatched.items():
         tried = wording.plural(pages, "page")
         lines.append(f"  {'warning':<12}  rule {rule} found nothing on {tried}")
+    lines += [f"  {'alarm':<12}  {words}" for words in summary.alarms]
     lines += _aliases(summary)
     lines += _traps(summary)
     if summary.trouble:

@@ -167,6 +167,8 @@ class Committer:
             prefix = traps_mark(equipment.number)
             changes = equipment.guard.take_changes()
             marks |= {f"{prefix}{name}": value for name, value in changes.items()}
+        if equipment.drift is not None:
+            marks |= equipment.drift.take_marks()
         if equipment.news is not None:
             marks |= equipment.news.templates.take_mark(equipment.clock.boot())
         if equipment.aliases is not None:

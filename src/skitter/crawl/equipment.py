@@ -8,6 +8,7 @@ from skitter.clock import Clock
 from skitter.crawl.aliases.watch import AliasWatch
 from skitter.crawl.blackbox import BlackBox
 from skitter.crawl.discover import LinkFinder
+from skitter.crawl.drift import Drift
 from skitter.crawl.extraction import Extraction
 from skitter.crawl.hops import Reservations
 from skitter.crawl.judge import Judge
@@ -51,6 +52,8 @@ class Equipment:
     guard: TrapGuard | None = None
     extraction: Extraction | None = None
     """What the job's rules take of pages; None where it has none."""
+    drift: Drift | None = None
+    """Notices fields that are found no more; None where nothing is taken of pages."""
     news: News | None = None
     """Tells articles from pages of links; None unless the job is a news job."""
     refresh: Refresh | None = None

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Protocol
 
 from skitter.crawl.desk import Desk
+from skitter.crawl.drift import Alarm, drift_mark, read_alarms
 from skitter.crawl.engine import Engine
 from skitter.crawl.explain import Explainer
 from skitter.crawl.extraction import unmatched
@@ -198,9 +199,15 @@ class Crawl:
             left_out=totals.aliases,
             rejected=totals.rejected,
             unmatched=unmatched(self._job, totals.filled),
+            alarms=[alarm.words for alarm in await self._alarms()],
             traps=dict(guard.cut) if guard is not None else {},
             warc=self._places.warc,
         )
+
+    async def _alarms(self) -> list[Alarm]:
+        if self._with.drift is None:
+            return []
+        return read_alarms(await self._reader.marks(drift_mark(self._number)))
 
     async def _trouble(self) -> str | None:
         """Return why the first entry brought nothing, when the whole job brought nothing."""

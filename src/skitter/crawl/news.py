@@ -29,6 +29,7 @@ _CERTAIN: Final = 0.75
 MOST_TEMPLATES: Final = 20_000
 STORE_EVERY_S: Final = 20.0
 ARTICLE: Final = "article"
+_TOLD: Final = ("title", "text", "author", "published")
 
 
 class Templates:
@@ -102,6 +103,8 @@ class News:
         record.page_class = page_class.name.lower()
         if page_class is PageClass.DATA and not noindex:
             self._read_article(record, page)
+            told = (name for name in _TOLD if getattr(record, name))
+            visit.filled = (ARTICLE, *told)
 
     def _class(self, page: ParsedPage, url: str, lease: Lease) -> PageClass:
         if lease.depth == 0:

@@ -152,6 +152,8 @@ class Summary:
     """Records that were set aside for want of a field."""
     unmatched: dict[str, int] = field(default_factory=dict)
     """Rules that found nothing, and on how many pages."""
+    alarms: list[str] = field(default_factory=list)
+    """Fields that are found more rarely than they were, in words."""
     aliases: dict[str, str] = field(default_factory=dict)
     """Hosts that are crawled under another name, and that name."""
     left_out: int = 0

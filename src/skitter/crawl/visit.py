@@ -238,6 +238,8 @@ class Visitor:
         if equipment.news is not None:
             equipment.news.read(visit, page, trip.lease, noindex=directives.noindex)
         ruled = self._extract(visit, page, trip, noindex=directives.noindex)
+        if visit.filled and equipment.drift is not None:
+            equipment.drift.saw(visit.filled)
         self._compare(visit.record, page, trip)
         if equipment.aliases is not None:
             visit.alike = equipment.aliases.saw(

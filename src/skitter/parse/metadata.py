@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 
 from turbohtml import Element, Namespace
 
+from skitter.parse.clean import clean
+
 HEAD_TAGS = ("title", "base", "meta", "link")
 """The elements ``read_head`` understands."""
 
@@ -118,7 +120,10 @@ def collapse(text: str | None) -> str | None:
     """Return ``text`` on one line with single spaces, cut to a sane length; None when empty."""
     if not text:
         return None
-    return " ".join(text[: 4 * MAX_TEXT_CHARS].split())[:MAX_TEXT_CHARS].rstrip() or None
+    one_line = " ".join(text[: 4 * MAX_TEXT_CHARS].split())
+    if not one_line.isascii() or not one_line.isprintable():
+        one_line = " ".join(clean(one_line).split())
+    return one_line[:MAX_TEXT_CHARS].rstrip() or None
 
 
 def _read_title(head: Head, element: Element) -> None:

@@ -9,6 +9,7 @@ from skitter.crawl.blackbox import BlackBox
 from skitter.crawl.commit import Committer, scope_mark, traps_mark
 from skitter.crawl.desk import Desk
 from skitter.crawl.discover import LinkFinder
+from skitter.crawl.drift import Drift, drift_mark
 from skitter.crawl.equipment import Equipment
 from skitter.crawl.explain import Explainer
 from skitter.crawl.extraction import Extraction
@@ -25,6 +26,7 @@ from skitter.crawl.relevance import Relevance
 from skitter.crawl.seeding import SEED
 from skitter.crawl.site_rules import SiteRates, SiteRules
 from skitter.crawl.sitemaps import SitemapFinder
+from skitter.crawl.summary import Totals
 from skitter.crawl.visit import Visitor
 from skitter.frontier.model import Freed
 from skitter.job.spec import Job, Order
@@ -77,6 +79,7 @@ class Assembly:
         aliases = make_watch(job, number, store, normaliser, (sitemaps.starts, home))
         if aliases is not None:
             finder.aliases = aliases.book
+        extraction = Extraction.of(job, judge.links, clock)
         self.equipment = Equipment(
             job=job,
             number=number,
@@ -95,7 +98,8 @@ class Assembly:
             home=home,
             sitemaps=sitemaps,
             guard=guard,
-            extraction=Extraction.of(job, judge.links, clock),
+            extraction=extraction,
+            drift=Drift() if extraction is not None or news is not None else None,
             news=news,
             refresh=Refresh.of(job, judge, clock),
             aliases=aliases,
@@ -173,6 +177,9 @@ class Assembly:
         linked = equipment.finder.linked
         linked.mark_name = linked_mark(self._number, self._store.member)
         linked.restore(await reader.mark(linked.mark_name))
+        if equipment.drift is not None:
+            equipment.drift.prefix = drift_mark(self._number)
+            equipment.drift.restore(Totals.of(await reader.tallies(self._number)).filled)
         if equipment.news is not None:
             stored = await reader.marks(templates_mark(self._number))
             equipment.news.templates.restore(stored)

@@ -16,6 +16,7 @@ from skitter.parse.article.published import find_published
 from skitter.parse.article.stated import read_stated
 from skitter.parse.article.survey import survey
 from skitter.parse.article.titles import article_title, find_title
+from skitter.parse.clean import clean
 from skitter.parse.metadata import collapse
 
 _LINES_BEFORE = 8
@@ -39,7 +40,7 @@ def extract_article(document: Document, url: str, *, now: float | None = None) -
     language = find_language(stated, document.root, choice.text or heading or "")
     return Article(
         title=article_title(stated, heading),
-        text=choice.text,
+        text=clean(choice.text),
         author=find_author(stated, near, chinese=language == "zh"),
         published=find_published(stated, near, url, now),
         description=stated.head.description or collapse(stated.text("description")),

@@ -9,6 +9,7 @@ from turbohtml import Element, Node, Text, XPath
 
 from skitter.job.rules import FieldRule, Place
 from skitter.job.selectors import split_css
+from skitter.parse.clean import clean
 from skitter.parse.rules.values import read_number, read_time
 
 MOST_FOUND: Final = 10_000
@@ -103,7 +104,7 @@ class Field:
         return self._together([value for one in found for value in self._values(one, sight)])
 
     def _values(self, one: Node | str, sight: Sight) -> list[Value]:
-        text = one if isinstance(one, str) else one.text
+        text = clean(one if isinstance(one, str) else one.text)
         if self._regex is not None:
             match = self._regex.search(text if self.rule.article else _collapsed(text))
             if match is None:
