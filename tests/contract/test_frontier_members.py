@@ -24,7 +24,6 @@ from frontier_backends import (
 )
 
 from skitter.errors import Fenced
-from skitter.frontier.base import KNOWN
 from skitter.frontier.model import Ack, Counts, Freed, Hop, Result, UrlState
 from skitter.testing.virtual_clock import VirtualClock
 from skitter.url.partition import slot_of
@@ -192,82 +191,6 @@ async def test_a_dropped_job_leaves_nothing_and_its_number_to_nobody(rig: Rig) -
     await rig.crash()
     rig.tick(10)
     assert sorted(await rig.paths_in_order()) == ["a", "kept"]
-
-
-# Targets of redirects
-
-
-async def test_the_target_of_a_redirect_is_not_handed_out_while_its_gate_is_held(rig: Rig) -> None:
-    target = rig.link("target", OTHER_HOST)
-    await rig.store.set_host(OTHER_HOST, delay_ms=0, per_host=3)
-    await rig.offer("a")
-    lease = await rig.take_one()
-    assert await rig.store.enter(lease, OTHER_HOST, target=target.fp) == 0
-    await rig.offer(target, rig.link("other", OTHER_HOST))
-    rig.tick(1)
-    assert paths_of(await rig.take()) == ["other"]
-    rig.tick(1)
-    assert await rig.take() == []
-    assert (await rig.counts()).pending == 3
-    await rig.take(freed=[Freed(lease.id, OTHER_HOST)])
-    rig.tick(1)
-    assert paths_of(await rig.take()) == ["target"]
-
-
-async def test_the_target_of_a_redirect_in_line_is_not_handed_out_either(rig: Rig) -> None:
-    target = rig.link("target", OTHER_HOST)
-    await rig.offer("a", rig.link("b", OTHER_HOST))
-    here, there = sorted(await rig.take(), key=lambda lease: lease.url, reverse=True)
-    assert await rig.store.enter(here, OTHER_HOST, target=target.fp) > 0
-    await rig.offer(target)
-    await rig.end(there)
-    rig.tick(1)
-    assert await rig.store.enter(here, OTHER_HOST, target=target.fp) == 0
-    await rig.end(here, hops=[Hop(target.fp, target.host)])
-    assert (await rig.counts()).done == 2
-
-
-async def test_a_target_that_became_known_before_takes_no_gate(rig: Rig) -> None:
-    target = rig.link("target", OTHER_HOST)
-    await rig.offer("a", target)
-    await rig.store.set_host(OTHER_HOST, not_before_ms=rig.now_ms + 500)
-    lease = await rig.take_one()
-    assert await rig.store.enter(lease, OTHER_HOST, target=target.fp) == KNOWN
-    rig.tick(0.5)
-    assert paths_of(await rig.take()) == ["target"]
-
-
-async def test_of_two_redirects_to_one_target_the_second_waits_for_the_first(rig: Rig) -> None:
-    target = rig.link("target", FAR_HOST)
-    await rig.offer("a", rig.link("b", OTHER_HOST))
-    first, second = await rig.take()
-    assert await rig.store.enter(first, FAR_HOST, target=target.fp) == 0
-    assert await rig.store.enter(second, FAR_HOST, target=target.fp) > 0
-    assert await rig.store.enter(first, FAR_HOST, target=target.fp) == 0
-    await rig.end(first, hops=[Hop(target.fp, target.host)])
-    assert await rig.store.enter(second, FAR_HOST, target=target.fp) == KNOWN
-
-
-async def test_a_target_whose_redirect_came_to_nothing_goes_to_the_next_one(rig: Rig) -> None:
-    target = rig.link("target", FAR_HOST)
-    await rig.offer("a", rig.link("b", OTHER_HOST))
-    first, second = await rig.take()
-    assert await rig.store.enter(first, FAR_HOST, target=target.fp) == 0
-    assert await rig.store.enter(second, FAR_HOST, target=target.fp) > 0
-    await rig.end(first, Result.RETRY, at_ms=rig.now_ms + 60_000)
-    rig.tick(1)
-    assert await rig.store.enter(second, FAR_HOST, target=target.fp) == 0
-
-
-async def test_a_target_is_let_go_with_its_lease(rig: Rig) -> None:
-    target = rig.link("target", OTHER_HOST)
-    await rig.offer("a")
-    lease = await rig.take_one()
-    assert await rig.store.enter(lease, OTHER_HOST, target=target.fp) == 0
-    await rig.offer(target)
-    await rig.end(lease, Result.DEAD)
-    rig.tick(2)
-    assert paths_of(await rig.take()) == ["target"]
 
 
 # Ownership

@@ -4,7 +4,7 @@ A response frees its host at once; the ack follows when the record is safe.
 """
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 
 from skitter.crawl.aliases.ending import is_left_out
@@ -290,11 +290,38 @@ class Traveller:
             raise Ended(visit)
         # Noted before the store is asked: a visit that is broken off there lets its targets go.
         trip.hops.append(Hop(normal.fp, normal.host))
-        [known] = await equipment.reader.seen(trip.lease.job, [(normal.host, normal.fp)])
+        known = await self._is_known(trip, normal)
         before = trip.history is not None and trip.history.leads_to(normal.url)
         trip.to_alias = known and (before or await is_left_out(equipment, trip, normal))
         if known and not trip.to_alias:
             raise Ended(await self._duplicate(trip, normal, response))
+
+    async def _is_known(self, trip: Trip, normal: NormalUrl) -> bool:
+        """Tell whether the target is known; one that is not is reserved on the way.
+
+        To have the gate of its host does not keep others from offering it. On another host it is
+        reserved together with the gate; where nobody else has the store, in memory alone.
+        """
+        equipment = self._with
+        if equipment.rights is None or normal.host != trip.host:
+            [known] = await equipment.reader.seen(trip.lease.job, [(normal.host, normal.fp)])
+            return known
+        reserve = equipment.frontier.reserve
+        wait_ms = await self._patiently(lambda: reserve(trip.lease, normal.host, normal.fp))
+        if wait_ms > 0:
+            trip.url = normal.url
+            raise Ended(self._leave_to_queue(trip))
+        return wait_ms == KNOWN
+
+    async def _patiently(self, ask: Callable[[], Awaitable[int]]) -> int:
+        """Ask for something until it is there; more than 0 when that takes too long."""
+        clock = self._with.clock
+        patience = clock.boot() + MAX_HOP_WAIT_MS / 1000
+        while True:
+            wait_ms = await ask()
+            if wait_ms <= 0 or wait_ms > MAX_HOP_WAIT_MS or clock.boot() > patience:
+                return wait_ms
+            await asyncio.sleep(wait_ms / 1000)
 
     async def _duplicate(self, trip: Trip, normal: NormalUrl, response: Response) -> Visit:
         """End at a redirect to a URL that is known: its own visit brings the page."""
@@ -305,19 +332,16 @@ class Traveller:
 
     async def _enter(self, trip: Trip, normal: NormalUrl, response: Response) -> None:
         """Wait for the target host's gate; a hop is a request like any other."""
-        equipment = self._with
-        patience = equipment.clock.boot() + MAX_HOP_WAIT_MS / 1000
         target = None if trip.to_alias else normal.fp
-        while True:
-            wait_ms = await equipment.frontier.enter(trip.lease, trip.host, MAX_HOP_WAIT_MS, target)
-            if not wait_ms:
-                trip.entered = True
-                return
-            if wait_ms == KNOWN:
-                raise Ended(await self._duplicate(trip, normal, response))
-            if wait_ms > MAX_HOP_WAIT_MS or equipment.clock.boot() > patience:
-                raise Ended(self._leave_to_queue(trip))
-            await asyncio.sleep(wait_ms / 1000)
+        enter = self._with.frontier.enter
+        wait_ms = await self._patiently(
+            lambda: enter(trip.lease, trip.host, MAX_HOP_WAIT_MS, target)
+        )
+        if wait_ms == KNOWN:
+            raise Ended(await self._duplicate(trip, normal, response))
+        if wait_ms > 0:
+            raise Ended(self._leave_to_queue(trip))
+        trip.entered = True
 
     def jump(self, trip: Trip, target: str | None, response: Response) -> Visit:
         """End at a link that only leads on to another: that is queued in its place."""

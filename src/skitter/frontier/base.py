@@ -31,7 +31,7 @@ from skitter.types import Fingerprint, HostKey, JobNumber, PageClass
 
 OWNER_TTL_MS = 5_000
 KNOWN = -1
-"""The answer of ``enter`` for a target that others have queued or fetched meanwhile."""
+"""The answer of ``enter`` and ``reserve`` for a target that others have queued or fetched."""
 
 
 class Frontier(Protocol):
@@ -99,9 +99,18 @@ class Frontier(Protocol):
         Answers 0 when the host may be asked, else the milliseconds to wait before asking again;
         the first question keeps a place in line, before the host's queued URLs, unless the host
         rests for longer than ``at_most_ms``: then nothing is taken. The gate is let go by a
-        ``Freed`` naming the host, or with the lease. A ``target`` of the lease's job is not handed
-        out as long as the gate or the place in line is held; ``KNOWN`` answers that it became
-        known before, and nothing is taken.
+        ``Freed`` naming the host, or with the lease. A ``target`` is reserved as by ``reserve``,
+        unless nothing is taken; ``KNOWN`` answers that it became known before, and nothing is.
+        """
+
+    async def reserve(self, lease: Lease, host: HostKey, target: Fingerprint) -> int:
+        """Keep a URL of the lease's job, where a redirect leads, from being handed out.
+
+        Answers 0 when that is so until the lease ends, ``KNOWN`` when the URL became known before,
+        else the milliseconds after which to ask again: another redirect leads there. A link to the
+        URL may be offered meanwhile, and waits. When the ack is accepted and has the URL among its
+        hops, whoever offered it has what they wanted: the URL counts as done once its turn comes,
+        and is not handed out. Otherwise it is.
         """
 
     async def turn(

@@ -1,7 +1,7 @@
 """Visits that are broken off, and redirects that are not followed to their end, lose nothing."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -10,31 +10,29 @@ from shared_rig import SharedRig, found, state, until
 
 from skitter.errors import StoreUnavailable
 from skitter.frontier.embedded.frontier import EmbeddedFrontier
-from skitter.frontier.model import LEASE_MS, UrlState
-from skitter.types import Fingerprint, HostKey, JobNumber
+from skitter.frontier.model import LEASE_MS, Lease, UrlState
+from skitter.types import Fingerprint, HostKey
 
 MAP = f"{SITE}/map.xml"
 NEW = f"{SITE}/new"
 
 
 class SilentStore:
-    """Leaves the first question whether URLs are known without an answer."""
+    """Leaves the first question whether a target is known without an answer."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.asked = asyncio.Event()
-        real = EmbeddedFrontier.seen
+        real = EmbeddedFrontier.reserve
 
-        async def seen(
-            frontier: EmbeddedFrontier,
-            job: JobNumber,
-            urls: Sequence[tuple[HostKey, Fingerprint]],
-        ) -> list[bool]:
+        async def reserve(
+            frontier: EmbeddedFrontier, lease: Lease, host: HostKey, target: Fingerprint
+        ) -> int:
             if not self.asked.is_set():
                 self.asked.set()
                 await asyncio.Event().wait()
-            return await real(frontier, job, urls)
+            return await real(frontier, lease, host, target)
 
-        monkeypatch.setattr(EmbeddedFrontier, "seen", seen)
+        monkeypatch.setattr(EmbeddedFrontier, "reserve", reserve)
 
 
 @pytest.fixture
@@ -95,15 +93,57 @@ async def test_links_to_the_target_of_a_redirect_broken_off_at_the_store_are_que
 async def test_a_store_that_fails_leaves_no_target_behind(
     rig: SharedRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def seen(*_: object) -> list[bool]:
+    async def fail(*_: object) -> None:
         raise StoreUnavailable("gone")
 
-    monkeypatch.setattr(EmbeddedFrontier, "seen", seen)
+    for verb in ("seen", "reserve"):
+        monkeypatch.setattr(EmbeddedFrontier, verb, fail)
     await rig.offer_in(1, "/a")
     [lease] = await rig.claim()
     with pytest.raises(StoreUnavailable):
         await rig.visitor.visit(lease)
     assert rig.reservations.reserve(rig.normal(NEW).fp)
+
+
+# Links that others bring to the target of a redirect
+
+
+@pytest.mark.parametrize("per_host", [1, 100])
+async def test_a_page_to_which_another_member_links_meanwhile_is_fetched_once(
+    tmp_path: Path, web: Web, per_host: int
+) -> None:
+    polite = {"robots": False, "per_host": per_host}
+    rig = SharedRig(tmp_path, web, make_job(polite=polite, traps={"enabled": False}))
+    await rig.begin()
+    rig.held.hold(NEW)
+    await rig.offer_in(1, "/a")
+    engine = rig.engine()
+    running = asyncio.create_task(engine.run())
+    await rig.held.asked(NEW)
+    await rig.offer_in(1, "/new")
+    engine.offered()
+    rig.held.let_go(NEW)
+    await asyncio.wait_for(running, 10)
+    counts = await rig.counts()
+    assert (rig.asked, found(rig)) == ([f"{SITE}/a", NEW], ["/a"])
+    assert (counts.done, counts.pending) == (2, 0)
+    await rig.close()
+
+
+async def test_a_page_to_which_another_member_links_is_fetched_when_the_redirect_is_given_up(
+    rig: SharedRig, web: Web
+) -> None:
+    rig.held.hold(NEW)
+    await rig.offer_in(1, "/a")
+    engine = rig.engine()
+    running = asyncio.create_task(engine.run())
+    await rig.held.asked(NEW)
+    await rig.offer_in(2, "/new")
+    web.html(f"{SITE}/a", "no redirect any more")
+    engine.abort({1})
+    rig.held.let_go(NEW)
+    await asyncio.wait_for(running, 10)
+    assert found(rig) == ["/a", "/new"]
 
 
 # Two redirects to one target

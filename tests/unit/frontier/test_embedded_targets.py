@@ -102,11 +102,15 @@ async def test_a_target_that_was_not_settled_is_handed_out_after_all(
     assert await handed_out(rig) == [target]
 
 
-async def test_a_target_is_free_when_its_response_has_come(rig: EmbeddedRig) -> None:
+async def test_a_target_is_kept_when_its_response_has_come_and_is_not_safe(
+    rig: EmbeddedRig,
+) -> None:
     [lease] = await rig.leases(1)
     assert await enter(rig, lease) == 0
     target = await offer_target(rig)
-    assert await handed_out(rig, Freed(lease.id, FAR)) == [target]
+    assert await handed_out(rig, Freed(lease.id, FAR)) == []
+    await rig.end(lease, result=Result.RETRY, at_ms=rig.clock.now_ms() + 60_000)
+    assert await handed_out(rig) == [target]
 
 
 async def test_a_target_is_free_when_the_lease_was_lost(rig: EmbeddedRig) -> None:
@@ -148,8 +152,11 @@ async def test_a_redirect_within_a_host_keeps_its_target_when_the_first_answer_i
     await rig.frontier.offer([rig.link(TARGET)])
     # The answer of the first URL is told after the gate was taken once more for the second.
     assert await handed_out(rig, Freed(lease.id, HOST)) == []
-    [target] = await handed_out(rig, Freed(lease.id, HOST))
-    assert target.endswith(f"/{TARGET}")
+    assert await handed_out(rig, Freed(lease.id, HOST)) == []
+    await rig.end(lease, hops=[Hop(fp_of(TARGET), HOST)])
+    assert await handed_out(rig) == []
+    assert not rig.frontier._core.targets
+    assert not rig.frontier._core.brought
 
 
 async def test_urls_that_were_put_off_are_counted_right_and_survive_a_crash(

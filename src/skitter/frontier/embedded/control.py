@@ -96,6 +96,7 @@ class Control:
             core.end_lease(held)
             for host in held.gates:
                 core.let_go(host, now_ms)
+        core.brought = {one for one in core.brought if one[0] != job}
         for queue in core.registry.of_job(job):
             for line in (queue.data, queue.nav):
                 if line is not None:
@@ -164,7 +165,7 @@ class Control:
                     continue
                 keys.append(key)
                 change.delete("q", key)
-                core.seen.drop(change, seen_key(queue.id, unpack_record(value).fp))
+                self._plan_unknown(change, queue, unpack_record(value).fp)
                 if len(keys) == CLEAR_BATCH:
                     break
             change.delta(queue).wait(page_class, -len(keys))
@@ -189,8 +190,13 @@ class Control:
 
     def _plan_unschedule(self, change: Change, key: bytes, queue: Queue, fp: Fingerprint) -> None:
         change.delete("due", key)
-        self._core.seen.drop(change, seen_key(queue.id, fp))
+        self._plan_unknown(change, queue, fp)
         change.delta(queue).scheduled -= 1
+
+    def _plan_unknown(self, change: Change, queue: Queue, fp: Fingerprint) -> None:
+        self._core.seen.drop(change, seen_key(queue.id, fp))
+        # Whoever offers it anew wants it fetched.
+        self._core.brought.discard((queue.job, fp))
 
     def forget(self, job: JobNumber, host: HostKey, fp: Fingerprint) -> bool:
         """Make one URL unknown."""
@@ -232,7 +238,7 @@ class Control:
             if at in core.leases.by_key:
                 return False
             change.delete("q", at)
-            core.seen.drop(change, key)
+            self._plan_unknown(change, queue, fp)
             if cancelled:
                 change.delta(queue).dropped -= 1
                 core.commit(change)

@@ -53,6 +53,8 @@ class Core:
         """Grows when jobs or news change."""
         self.targets: dict[tuple[JobNumber, Fingerprint], int] = {}
         """URLs that a redirect leads to right now, with the lease it is followed under."""
+        self.brought: set[tuple[JobNumber, Fingerprint]] = set()
+        """URLs that wait though a redirect has brought them: they end when their turn comes."""
         self.tallies: dict[JobNumber, dict[str, int]] = {
             JobNumber(int(key[len(TALLY) :])): _decode_tally(value)
             for key, value in rocks.scan_meta(TALLY)
@@ -150,13 +152,7 @@ class Core:
     def end_lease(self, held: Held) -> None:
         """Remove a lease and what it kept from others; its gates are let go by the caller."""
         self.leases.end(held)
-        for host in list(held.targets):
-            self.release_target(held, host)
-
-    def release_target(self, held: Held, host: Host) -> None:
-        """Let the URL be handed out that a redirect led to on this host."""
-        target = held.targets.pop(host, None)
-        if target is not None:
+        for target in held.targets:
             del self.targets[held.queue.job, target]
 
     def take_gate(self, held: Held, host: Host, now_ms: int) -> None:

@@ -223,6 +223,10 @@ class EmbeddedFrontier:
         """Take another host's gate under a lease."""
         return self._gates.enter(lease, host, at_most_ms, target)
 
+    async def reserve(self, lease: Lease, host: HostKey, target: Fingerprint) -> int:
+        """Keep the target of a redirect from being handed out."""
+        return self._gates.reserve(lease, host, target)
+
     async def turn(
         self, lease: Lease, host: HostKey, delay_ms: int, at_most_ms: int | None = None
     ) -> int:

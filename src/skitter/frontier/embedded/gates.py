@@ -53,9 +53,6 @@ class Gates:
         held = core.leases.by_id.get(item.lease_id)
         if held is not None and host in held.gates:
             held.gates.remove(host)
-            # A redirect within a host holds its gate a second time, or is in line for it.
-            if host not in held.gates and item.lease_id not in host.waiters:
-                core.release_target(held, host)
             core.let_go(host, now_ms, unasked=item.unasked and held.rests_until_ms)
         else:
             core.agenda.enlist(host, now_ms)
@@ -83,6 +80,11 @@ class Gates:
             host.next_at_ms = max(host.next_at_ms, now_ms + host.delay_ms)
             core.agenda.enlist(host, now_ms)
         return max(0, wait_ms)
+
+    def reserve(self, lease: Lease, name: HostKey, target: Fingerprint) -> int:
+        """Keep a URL from being handed out; 0, how long to wait, or ``KNOWN``."""
+        held = self._core.leases.by_id.get(lease.id)
+        return LOST_WAIT_MS if held is None else self._reserve(held, name, target)
 
     def turn(self, lease: Lease, name: HostKey, delay_ms: int, at_most_ms: int | None) -> int:
         """Ask a host once more under the gate that a lease holds."""
@@ -112,7 +114,7 @@ class Gates:
         if at_most_ms is not None and rest_ms > at_most_ms:
             return rest_ms
         if target is not None:
-            refused = self._reserve(held, host, target)
+            refused = self._reserve(held, host.name, target)
             if refused:
                 return refused
         lease_id = held.lease.id
@@ -126,7 +128,7 @@ class Gates:
         core.agenda.enlist(host, now_ms)
         return 0
 
-    def _reserve(self, held: Held, host: Host, target: Fingerprint) -> int:
+    def _reserve(self, held: Held, name: HostKey, target: Fingerprint) -> int:
         """Keep a URL from being handed out; 0 when that is done, ``KNOWN``, or a time to wait.
 
         While another redirect leads to it nobody knows what will come of it.
@@ -135,11 +137,11 @@ class Gates:
         job = held.queue.job
         if core.targets.get((job, target)) == held.lease.id:
             return 0
-        queue = core.registry.queues.get((job, host.name))
-        if queue is not None and core.seen.known([seen_key(queue.id, target)])[0]:
+        number = core.registry.known_number(job, name)
+        if number is not None and core.seen.known([seen_key(number, target)])[0]:
             return KNOWN
         if (job, target) in core.targets:
             return HELD_WAIT_MS
         core.targets[job, target] = held.lease.id
-        held.targets[host] = target
+        held.targets.add(target)
         return 0

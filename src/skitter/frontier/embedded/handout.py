@@ -8,6 +8,7 @@ from skitter.frontier.embedded.change import Change
 from skitter.frontier.embedded.core import Core
 from skitter.frontier.embedded.gates import GATE_POLL_MS, Gates
 from skitter.frontier.embedded.layout import (
+    DONE,
     DROPPED,
     QUEUED,
     SCHEDULED,
@@ -109,6 +110,9 @@ class Handout:
         if (queue.job, record.fp) in core.targets:
             self._put_off(queue, entry[0], record, now_ms)
             return None
+        if core.brought and (queue.job, record.fp) in core.brought:
+            self._end_brought(queue, entry[0], record)
+            return None
         gated = host.drained_until_ms <= now_ms
         lease = core.leases.grant(queue, entry[0], record, expires_at, gated=gated)
         if gated:
@@ -137,6 +141,18 @@ class Handout:
         for counts in queue.counts:
             counts.queued -= 1
         core.commit(change)
+
+    def _end_brought(self, queue: Queue, key: bytes, record: Record) -> None:
+        """End a URL that was queued while a redirect led to it, and that this has brought."""
+        core = self._core
+        change = core.change()
+        change.delete("q", key)
+        core.seen.move(change, seen_key(queue.id, record.fp), DONE)
+        change.delta(queue).done += 1
+        for counts in queue.counts:
+            counts.queued -= 1
+        core.commit(change)
+        core.brought.discard((queue.job, record.fp))
 
     def _pop(self, queue: Queue) -> Entry | None:
         line = queue.next_line()

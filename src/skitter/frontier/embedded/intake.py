@@ -9,6 +9,7 @@ from skitter.frontier.embedded.layout import (
     DEAD,
     DONE,
     DROPPED,
+    ENDED,
     MAX_PATH_BYTES,
     QUEUED,
     SCHEDULED,
@@ -29,7 +30,7 @@ from skitter.frontier.model import (
     Result,
     Tally,
 )
-from skitter.types import HostKey, JobNumber, PageClass
+from skitter.types import Fingerprint, HostKey, JobNumber, PageClass
 
 MARK = b"mark:"
 
@@ -63,7 +64,7 @@ class Intake:
         live = _each_once(live, stale)
         for ack, held in live:
             self._plan_end(change, ack, held)
-        self._plan_hops(change, live)
+        brought = self._plan_hops(change, live)
         self._plan_digests(change, live)
         links = [link for ack, _ in live for link in ack.links]
         new, overflow = self._plan_links(change, links)
@@ -74,6 +75,7 @@ class Intake:
             core.save_gate(change, host)
         core.commit(change)
         self._follow(live)
+        core.brought |= brought
         return Receipt(len(live), tuple(stale), new, len(links) - new, overflow)
 
     def _plan_end(self, change: Change, ack: Ack, held: Held) -> None:
@@ -135,20 +137,31 @@ class Intake:
         for job, tallies in by_job.items():
             self._core.plan_tally(change, job, tallies)
 
-    def _plan_hops(self, change: Change, live: Iterable[tuple[Ack, Held]]) -> None:
+    def _plan_hops(
+        self, change: Change, live: Iterable[tuple[Ack, Held]]
+    ) -> set[tuple[JobNumber, Fingerprint]]:
+        """Plan that hops are known; answers those that wait, queued while they were reserved."""
         registry = self._core.registry
         hops: dict[bytes, tuple[JobNumber, HostKey]] = {}
+        reserved: dict[bytes, tuple[JobNumber, Fingerprint]] = {}
         for ack, held in live:
             if ack.result in (Result.DONE, Result.DEAD):
                 job = held.queue.job
                 for hop in ack.hops:
-                    hops[seen_key(registry.number(job, hop.host), hop.fp)] = job, hop.host
+                    key = seen_key(registry.number(job, hop.host), hop.fp)
+                    hops[key] = job, hop.host
+                    if hop.fp in held.targets:
+                        reserved[key] = job, hop.fp
         seen = self._core.seen
+        brought: set[tuple[JobNumber, Fingerprint]] = set()
         for (key, where), known in zip(hops.items(), seen.known(list(hops)), strict=True):
             if not known:
                 seen.add(change, key, DONE)
                 change.fresh.add(key)
                 change.delta(registry.queue(*where)).done += 1
+            elif key in reserved and seen.state(key) not in ENDED:
+                brought.add(reserved[key])
+        return brought
 
     def _plan_links(self, change: Change, links: Sequence[Link]) -> tuple[int, int]:
         """Plan what is new of ``links``; answer how many are new and how many overflow."""

@@ -39,8 +39,8 @@ class Held:
         """Until when its own host rests for the request that this lease is for."""
         self.enters_at: dict[Host, int] = {}
         """When a hop's host may be asked."""
-        self.targets: dict[Host, Fingerprint] = {}
-        """The URLs that the hops lead to."""
+        self.targets: set[Fingerprint] = set()
+        """The URLs that redirects led to, which nobody else is given before the lease ends."""
 
 
 class LeaseBook:

@@ -8,7 +8,7 @@ import msgspec
 
 from skitter.clock import Clock, StoreClock
 from skitter.errors import FrontierError
-from skitter.frontier.model import JobEntry, SeenOptions
+from skitter.frontier.model import JobEntry, Lease, SeenOptions
 from skitter.frontier.redis.keys import Keys
 from skitter.frontier.redis.library import function
 from skitter.frontier.redis.line import Word
@@ -36,13 +36,21 @@ class NoSuchJob(FrontierError):
 
 
 class Entered:
-    """The gates that the redirects of one lease took, or wait for."""
+    """What the redirects of one lease took, or wait for."""
 
-    __slots__ = ("hosts", "slot")
+    __slots__ = ("hosts", "slot", "targets")
 
     def __init__(self, slot: int) -> None:
         self.slot = slot
         self.hosts: set[HostKey] = set()
+        """Hosts whose gates it may hold, or URLs on which are reserved for it."""
+        self.targets: set[HostKey] = set()
+        """Those with reserved URLs: these stay so when the gate is let go."""
+
+    def let_go(self, host: HostKey) -> None:
+        """Take note that the gate of a host is not held."""
+        if host not in self.targets:
+            self.hosts.discard(host)
 
 
 class Core:
@@ -119,8 +127,12 @@ class Core:
             answers[at] = answer
         return answers
 
+    def entered_by(self, lease: Lease) -> Entered:
+        """Return what the redirects of a lease took, for more to be noted."""
+        return self.entered.setdefault(lease.id, Entered(lease.slot))
+
     def gates_of(self, lease_id: int) -> Collection[HostKey]:
-        """Return the hosts whose gates a lease may hold."""
+        """Return the hosts whose gates a lease may hold, or where URLs are reserved for it."""
         entered = self.entered.get(lease_id)
         return entered.hosts if entered is not None else ()
 

@@ -32,6 +32,7 @@ from skitter.frontier.redis.address import LAYOUT_VERSION
 from skitter.frontier.redis.agenda import Agenda
 from skitter.frontier.redis.control import Control
 from skitter.frontier.redis.core import Core
+from skitter.frontier.redis.gates import Gates
 from skitter.frontier.redis.handout import Handout
 from skitter.frontier.redis.intake import Intake
 from skitter.frontier.redis.library import library
@@ -79,6 +80,7 @@ class RedisFrontier:
         self._intake = Intake(core, self._owning, self._agenda, marks, tails)
         self._control = Control(core, self._agenda, tails)
         self._handout = Handout(core, self._owning, self._agenda, tails, self._control.unpark)
+        self._gates = Gates(core, self._owning, self._agenda)
         self._turns = Turns(core)
         self._windows = Windows(core)
         self._tuner = Tuner(core, self._agenda)
@@ -210,7 +212,11 @@ class RedisFrontier:
         """Take another host's gate under a lease."""
         if self.rules:
             await self._tuner.introduce([host])
-        return await self._handout.enter(lease, host, at_most_ms, target)
+        return await self._gates.enter(lease, host, at_most_ms, target)
+
+    async def reserve(self, lease: Lease, host: HostKey, target: Fingerprint) -> int:
+        """Keep the target of a redirect from being handed out."""
+        return await self._gates.reserve(lease, host, target)
 
     async def turn(
         self, lease: Lease, host: HostKey, delay_ms: int, at_most_ms: int | None = None

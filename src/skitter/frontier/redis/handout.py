@@ -1,4 +1,4 @@
-"""What goes out: leases on URLs of hosts that may be asked, and the gates of those hosts.
+"""What goes out: leases on URLs of hosts that may be asked.
 
 A claim asks the tags that may have something, the most urgent first, a few at the same time. Every
 script that is called has a number of its own, from which it makes the ids of its leases: a call
@@ -12,8 +12,7 @@ from typing import Any
 from skitter.errors import Fenced
 from skitter.frontier.model import Claim, Freed, Grant, Lease
 from skitter.frontier.redis.agenda import Agenda
-from skitter.frontier.redis.core import Ask, Core, Entered
-from skitter.frontier.redis.keys import signed
+from skitter.frontier.redis.core import Ask, Core
 from skitter.frontier.redis.library import function
 from skitter.frontier.redis.limits import NEAR, Limits
 from skitter.frontier.redis.nodes import Call
@@ -28,7 +27,7 @@ from skitter.frontier.redis.wire import (
     read_claimed,
     read_hint,
 )
-from skitter.types import Fingerprint, HostKey, JobNumber
+from skitter.types import JobNumber
 from skitter.url.partition import TAGS
 
 TAGS_AT_ONCE = 8
@@ -38,7 +37,6 @@ SWEEP_S = 1.0
 """How long what other members queued may go unnoticed."""
 STREAM_CAP = 512
 """Records of one job in one tag that wait for their files before its URLs have to wait, too."""
-LOST_WAIT_MS = 1000
 _MOST_ROUNDS = 1000
 _CALL_DIGITS = 10
 _BREAK_BITS = 40
@@ -49,7 +47,7 @@ _SURELY_IN_ORDER_S = 0.03
 
 
 class Handout:
-    """Claims, renewals and gates."""
+    """Claims and renewals."""
 
     def __init__(
         self,
@@ -123,7 +121,7 @@ class Handout:
             found.setdefault(tag, []).append(pack_freed(item))
             entered = self._core.entered.get(item.lease_id)
             if entered is not None:
-                entered.hosts.discard(item.host)
+                entered.let_go(item.host)
         return found
 
     async def _reopen(self, claiming: "_Claiming") -> None:
@@ -308,37 +306,6 @@ class Handout:
     def _expect(self, tag: int, after_ms: int) -> None:
         """Look at a tag again when something in it may be over."""
         self._agenda.improve(tag, Hint(self._core.clock.now_ms() + after_ms, NEVER))
-
-    async def enter(
-        self, lease: Lease, host: HostKey, at_most_ms: int | None, target: Fingerprint | None
-    ) -> int:
-        """Take another host's gate under a lease."""
-        core = self._core
-        left_ms = await core.call(lease.slot % TAGS, "left", lease.id, lease.fence)
-        if left_ms < 0:
-            # Whoever lost the lease has no right to ask; its ack will be stale.
-            return LOST_WAIT_MS
-        place = core.host(host)
-        tag = place.slot % TAGS
-        # Noted before: a call that is broken off may have taken the gate all the same.
-        core.entered.setdefault(lease.id, Entered(lease.slot)).hosts.add(host)
-        wait_ms: int = await core.call(
-            tag,
-            "enter",
-            lease.id,
-            lease.job,
-            host,
-            place.slot,
-            place.domain,
-            -1 if at_most_ms is None else at_most_ms,
-            "" if target is None else signed(target),
-            left_ms,
-            self._owning.gate_ms(left_ms),
-        )
-        self._expect(tag, self._owning.gate_ms(left_ms))
-        if wait_ms < 0 or (at_most_ms is not None and wait_ms > at_most_ms):
-            core.entered[lease.id].hosts.discard(host)
-        return wait_ms
 
 
 class _Claiming:

@@ -303,7 +303,7 @@ class Intake:
         """Do what accepted acks ask of other tags: hops are known, gates let go, contents kept."""
         core = self._core
         gates: dict[int, list[bytes]] = {}
-        hops: dict[int, list[bytes]] = {}
+        hops: dict[int, list[bytes | int]] = {}
         for ack in [*batch.accepted, *batch.refused]:
             tag_of_ack = ack.lease.slot % TAGS
             for host in core.gates_of(ack.lease.id):
@@ -316,10 +316,11 @@ class Intake:
             for hop in _hops(ack):
                 tag = core.keys.tag_of_host(hop.host)
                 if tag != ack.lease.slot % TAGS:
-                    hops.setdefault(tag, []).append(self._pack_hops(ack.lease.job, [hop]))
+                    packed = self._pack_hops(ack.lease.job, [hop])
+                    hops.setdefault(tag, []).extend((ack.lease.id, packed))
         asked: list[Ask] = []
         for tag in {**gates, **hops}:
-            words = (b"".join(gates.get(tag, ())), b"".join(hops.get(tag, ())))
+            words = (b"".join(gates.get(tag, ())), *hops.get(tag, ()))
             asked.append((tag, "settle", words))
         await core.call_many(asked)
         self._agenda.doubt(gates)

@@ -142,20 +142,20 @@ class Keys:
         return self._prefixes[tag] + "L"
 
     def gates(self, tag: int) -> str:
-        """Return the gates held for redirect hops."""
+        """Return the gates and the URLs that are held for redirect hops."""
         return self._prefixes[tag] + "G"
 
     def gate_ends(self, tag: int) -> str:
-        """Return the gates held for redirect hops, by expiry."""
+        """Return the same by expiry."""
         return self._prefixes[tag] + "GX"
 
     def gate_line(self, tag: int, host: HostKey) -> str:
         """Return the leases in line for a host."""
         return f"{self._prefixes[tag]}W:{host}"
 
-    def held(self, tag: int) -> str:
-        """Return the redirect targets that are held, by expiry."""
-        return self._prefixes[tag] + "H"
+    def targets(self, tag: int) -> str:
+        """Return the URLs that redirects lead to or have brought."""
+        return self._prefixes[tag] + "T"
 
     def bucket(self, tag: int, letter: str, job: JobNumber, bucket: int) -> str:
         """Return one bucket of an integer set: S seen, F done, X dead, O dropped."""

@@ -142,9 +142,7 @@ class Owning:
             for host in entered.hosts:
                 tag = core.keys.tag_of_host(host)
                 gates.setdefault(tag, []).append(pack_gate(lease_id, host))
-        await core.call_many(
-            [(tag, "settle", (b"".join(some), b"")) for tag, some in gates.items()]
-        )
+        await core.call_many([(tag, "settle", (b"".join(some),)) for tag, some in gates.items()])
 
     async def packed_with_wide(self, grants: Sequence[Grant]) -> Mapping[int, bytes]:
         """Return the fences of grants by tag, and the buckets where there are wide slots."""

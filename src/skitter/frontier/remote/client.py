@@ -168,6 +168,11 @@ class RemoteFrontier:
         wait_ms: int = await self._ask("enter", lease, host, at_most_ms, target)
         return wait_ms
 
+    async def reserve(self, lease: Lease, host: HostKey, target: Fingerprint) -> int:
+        """Keep the target of a redirect from being handed out."""
+        wait_ms: int = await self._ask("reserve", lease, host, target)
+        return wait_ms
+
     async def turn(
         self, lease: Lease, host: HostKey, delay_ms: int, at_most_ms: int | None = None
     ) -> int:

@@ -1,9 +1,13 @@
--- The gates of hosts: let go when a response arrives, taken by a redirect on its way there.
+-- The gates of hosts: let go when a response arrives, taken by a redirect on its way there; and the
+-- URLs that redirects lead to, which nobody else is given before their lease has ended.
 --
---   G    hash  <lease>:<host> -> cmsgpack {ms of its turn or -1 while in line, job, target}
+--   G    hash  <lease>:<host> -> cmsgpack {ms of its turn, IN_LINE, or NO_GATE, job, targets: fps}
 --   GX   zset  the same, by expiry; W:<host> list of the leases in line
---   H    zset  <job>:<fp>:<host> -> expiry: URLs that a redirect leads to right now
-local let_go, take_gate, drop_gate, drop_gates, reap_gates, gate_parts
+--   T    hash  <job>:<fp>:<host> -> lease whose redirect leads there, or BROUGHT: it was queued
+--              meanwhile, and is not to be handed out, since its page is there
+local IN_LINE, NO_GATE, BROUGHT = -1, -2, ''
+local let_go, take_gate, leave_gate, drop_gate, drop_gates, reap_gates, gate_parts
+local target_of, holder_of, reserve, unbring
 
 do
   -- Answers lease and host of a gate.
@@ -42,7 +46,52 @@ do
     touch(S, H)
   end
 
-  -- Gives up a gate or a place in line, and the target that came with it.
+  -- The name of a URL among the targets; `schedule` uses the same.
+  function target_of(job, fp, name)
+    return job .. ':' .. fp .. ':' .. name
+  end
+
+  -- Answers which lease has a target, or BROUGHT; nil for a URL that is none.
+  function holder_of(S, target)
+    if S.targets == nil then S.targets = redis.call('HLEN', S.P .. 'T') > 0 end
+    return S.targets and redis.call('HGET', S.P .. 'T', target) or nil
+  end
+
+  -- Keeps a URL from being handed out; true when that is done, false when another redirect leads
+  -- there: then it is not known what comes of it.
+  function reserve(S, target, id, name)
+    local holder = holder_of(S, target)
+    if holder and holder ~= id then
+      local expiry = redis.call('ZSCORE', S.P .. 'GX', holder .. ':' .. name)
+      if expiry and tonumber(expiry) > S.now then return false end
+    end
+    redis.call('HSET', S.P .. 'T', target, id)
+    S.targets = true
+    return true
+  end
+
+  -- Takes note that a URL is not waiting any more: who offers it anew wants it fetched.
+  function unbring(S, job, fp, name)
+    local target = target_of(job, fp, name)
+    if holder_of(S, target) == BROUGHT then redis.call('HDEL', S.P .. 'T', target) end
+  end
+
+  -- Lets a gate go; what is reserved with it stays so.
+  function leave_gate(S, gate)
+    local packed = redis.call('HGET', S.P .. 'G', gate)
+    local value = packed and cmsgpack.unpack(packed)
+    if not value or value[1] < 0 then return end
+    if #value < 3 then
+      drop_gate(S, gate)
+      return
+    end
+    value[1] = NO_GATE
+    redis.call('HSET', S.P .. 'G', gate, cmsgpack.pack(value))
+    local _, name = gate_parts(gate)
+    let_go(S, host_of(S, name))
+  end
+
+  -- Gives up a gate or a place in line, and the targets that came with it.
   function drop_gate(S, gate, unknown)
     local packed = redis.call('HGET', S.P .. 'G', gate)
     redis.call('ZREM', S.P .. 'GX', gate)
@@ -50,10 +99,12 @@ do
     redis.call('HDEL', S.P .. 'G', gate)
     local id, name = gate_parts(gate)
     local value = cmsgpack.unpack(packed)
-    if value[3] ~= '' then
-      redis.call('ZREM', S.P .. 'H', value[2] .. ':' .. value[3] .. ':' .. name)
+    for at = 3, #value do
+      local target = target_of(value[2], value[at], name)
+      if holder_of(S, target) == id then redis.call('HDEL', S.P .. 'T', target) end
     end
-    if value[1] < 0 then
+    if value[1] == NO_GATE then return true end
+    if value[1] == IN_LINE then
       redis.call('LREM', S.P .. 'W:' .. name, 0, id)
     else
       let_go(S, host_of(S, name), unknown)

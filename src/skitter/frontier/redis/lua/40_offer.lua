@@ -8,7 +8,7 @@
 -- Result  >I4 new, I4 beyond the bound, I4 queued, I8 when one of the caller's hosts that were
 --         touched may be asked, I8 its front, B whether a list is too long now; or "NOJOB" and a
 --         job's number
-local take_links, take_hops, add_known, hint, nojob
+local take_links, take_hops, bring, add_known, hint, nojob
 
 do
   local MOST_WALKS = 16
@@ -122,28 +122,49 @@ do
     end
   end
 
-  -- Makes the hops of redirects known as done: groups of  >I4 job, I2 slot, I2 n, I2c0 domain,
-  -- I2c0 host, n times Bc0 fp.
-  function take_hops(S, blob)
+  -- Calls a function with each of the hops of redirects: groups of  >I4 job, I2 slot, I2 n,
+  -- I2c0 domain, I2c0 host, n times Bc0 fp.
+  local function each_hop(blob, visit)
     local at, size = 1, #blob
     while at <= size do
       local job, slot, n, domain, name
       job, slot, n, domain, name, at = struct.unpack('>I4I2I2I2c0I2c0', blob, at)
-      job = '' .. job
-      local J, offered = job_of(S, job), offered_of(S, job)
       for _ = 1, n do
         local fp
         fp, at = struct.unpack('>Bc0', blob, at)
-        if J and not offered[fp] and not seen_has(S.P, job, fp) then
-          local H = meet(S, name, slot, domain, job, J)
-          set_add(S.P, 'F', job, fp)
-          count(S, job, H.domain, 'd', 1)
-          offered[fp] = true
-          S.fresh[#S.fresh + 1] = job
-          S.fresh[#S.fresh + 1] = fp
-        end
+        visit('' .. job, fp, name, slot, domain)
       end
     end
+  end
+
+  -- Makes hops known as done.
+  function take_hops(S, blob)
+    each_hop(blob, function(job, fp, name, slot, domain)
+      local J, offered = job_of(S, job), offered_of(S, job)
+      if J and not offered[fp] and not seen_has(S.P, job, fp) then
+        local H = meet(S, name, slot, domain, job, J)
+        set_add(S.P, 'F', job, fp)
+        count(S, job, H.domain, 'd', 1)
+        offered[fp] = true
+        S.fresh[#S.fresh + 1] = job
+        S.fresh[#S.fresh + 1] = fp
+      end
+    end)
+  end
+
+  local function has_ended(S, job, fp)
+    return set_has(S.P, 'F', job, fp) or set_has(S.P, 'X', job, fp) or set_has(S.P, 'O', job, fp)
+  end
+
+  -- Takes note of the hops that were queued while they were reserved for a lease, whose ack has
+  -- been accepted: nobody could have been given them. Call it before the gates of the lease go.
+  function bring(S, id, blob)
+    each_hop(blob, function(job, fp, name)
+      local target = target_of(job, fp, name)
+      if holder_of(S, target) == id and seen_has(S.P, job, fp) and not has_ended(S, job, fp) then
+        redis.call('HSET', S.P .. 'T', target, BROUGHT)
+      end
+    end)
   end
 
   -- Marks what was taken as known: the last step, so that a call that is cut short loses nothing.

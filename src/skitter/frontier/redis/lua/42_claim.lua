@@ -49,9 +49,7 @@ do
           redis.call('HSET', S.P .. 'l', id, cmsgpack.pack(lease))
           let_go(S, H, false, rests_until)
         else
-          local gate = id .. ':' .. name
-          local value = redis.call('HGET', S.P .. 'G', gate)
-          if value and cmsgpack.unpack(value)[1] >= 0 then drop_gate(S, gate) end
+          leave_gate(S, id .. ':' .. name)
         end
       end
     end
@@ -199,12 +197,22 @@ do
     return record
   end
 
-  local function is_target(S, job, record, name)
-    if S.targets == nil then S.targets = redis.call('ZCARD', S.P .. 'H') > 0 end
-    if not S.targets then return nil end
+  -- Puts a URL aside that a redirect leads to, and ends one that a redirect has brought. False for
+  -- any other.
+  local function is_target(S, H, job, rank, record)
+    if S.targets == false then return false end
     local fp = fp_text(record)
-    local expiry = redis.call('ZSCORE', S.P .. 'H', job .. ':' .. fp .. ':' .. name)
-    return expiry and tonumber(expiry) > S.now and fp or nil
+    local target = target_of(job, fp, H.name)
+    local holder = holder_of(S, target)
+    if not holder then return false end
+    if holder == BROUGHT then
+      redis.call('HDEL', S.P .. 'T', target)
+      set_add(S.P, 'F', job, fp)
+      count(S, job, H.domain, 'd', 1)
+    else
+      schedule(S, H, job, fp, rank, record, S.now + TARGET_MS)
+    end
+    return true
   end
 
   -- Leases the first URL of a host; "full" when its records have nowhere to go, "cold" when it has
@@ -218,11 +226,7 @@ do
     local plain, seq = plain_record(record)
     local rank = band % RANKS
     count(S, job, H.domain, 'q', -1)
-    local fp = is_target(S, job, plain, H.name)
-    if fp then
-      schedule(S, H, job, fp, rank, plain, S.now + TARGET_MS)
-      return nil
-    end
+    if is_target(S, H, job, rank, plain) then return nil end
     if not seq then
       S.seq = S.seq + 1
       seq = S.seq
@@ -344,7 +348,6 @@ do
       local gates_left = reap_gates(S)
       local leases_left = reap_leases(S)
       if #ask.fences > 256 then reap_absent(S, true) end
-      redis.call('ZREMRANGEBYSCORE', S.P .. 'H', '-inf', S.now)
       local due_left = wake_due(S)
       settle(S)
       local resting_left = wake_resting(S, ask.fences)

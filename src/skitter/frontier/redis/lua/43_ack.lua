@@ -69,7 +69,7 @@ do
   end
 
   -- Ends one lease; false when it had ended before.
-  local function accept(S, head)
+  local function accept(S, head, hops)
     local id, fence, raw, fp, result, listed, when, note, at =
       struct.unpack('>Bc0I4c8Bc0BBI8I4c0', head)
     local lease = same_lease(S, id, fence, raw)
@@ -84,6 +84,7 @@ do
         fp .. ':' .. visit .. ':' .. string.format('%d', fence))
     end
     at = add_tally(S, job, head, at)
+    bring(S, id, hops)
     leave_gates(S, id, head, at)
     if lease[GATE] then let_go(S, H) end
     touch(S, H)
@@ -113,7 +114,7 @@ do
     S.tally = {}
     local statuses = {}
     for place = 4, #args, 3 do
-      statuses[#statuses + 1] = accept(S, args[place]) and 'A' or 'S'
+      statuses[#statuses + 1] = accept(S, args[place], args[place + 1]) and 'A' or 'S'
     end
     for at, status in ipairs(statuses) do
       if status == 'A' then take_hops(S, args[3 * at + 2]) end

@@ -85,6 +85,9 @@ do
       if cmsgpack.unpack(gates[at + 1])[2] == job then mine[#mine + 1] = gates[at] end
     end
     drop_gates(S, mine)
+    for _, target in ipairs(redis.call('HKEYS', S.P .. 'T')) do
+      if target:sub(1, #job + 1) == job .. ':' then redis.call('HDEL', S.P .. 'T', target) end
+    end
     local all = redis.call('HGETALL', S.P .. 'l')
     for at = 1, #all, 2 do
       local lease = cmsgpack.unpack(all[at + 1])

@@ -24,6 +24,7 @@ do
     for _, record in ipairs(records) do
       local fp = fp_text(record)
       seen_del(S.P, job, fp)
+      unbring(S, job, fp, H.name)
       if band % RANKS < SCORED then redis.call('HDEL', S.P .. 'z:' .. job, fp) end
     end
     if redis.call('EXISTS', list) == 0 then
@@ -62,6 +63,7 @@ do
     redis.call('ZREM', S.P .. 'd', member)
     redis.call('HDEL', S.P .. 'D', member)
     seen_del(S.P, job, fp)
+    unbring(S, job, fp, name)
     local H = host_of(S, name)
     H.later = H.later - 1
     count(S, job, H.domain, 's', -1)
@@ -155,6 +157,7 @@ do
     local found = find_queued(S, H, job, args[5], tonumber(args[6]))
     if found == 1 then
       seen_del(S.P, job, fp)
+      unbring(S, job, fp, H.name)
       redis.call('HDEL', S.P .. 'z:' .. job, fp)
     end
     return found
