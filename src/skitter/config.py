@@ -18,7 +18,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
 from skitter.cluster.relief import Picker
 from skitter.errors import ConfigError
 from skitter.job.load import PLACES, JobSettings, parse_toml, read_document
-from skitter.job.parts import OutputKind
+from skitter.job.outputs import FILE_KINDS
 from skitter.job.problem import Vocabulary, refuse
 from skitter.job.spec import Job
 
@@ -29,7 +29,7 @@ LOCAL_FILE: Final = "skitter.toml"
 STATE_DIR: Final = Path(".skitter")
 DEFAULT_CONCURRENCY: Final = 64
 
-OUT_ENDINGS: Final = tuple(f".{kind.value}" for kind in OutputKind)
+OUT_ENDINGS: Final = tuple(f".{kind.value}" for kind in FILE_KINDS)
 _SAME_AS_JSONL = ".ndjson"
 
 
@@ -190,7 +190,7 @@ def run_options(
     settings = resolved.settings
     return RunOptions(
         data=settings.data or STATE_DIR / job.id,
-        out=settings.out or _job_outputs(job),
+        out=settings.out or job_files(job, Path(f"{job.id}.jsonl")),
         warc=Path(job.archive.directory).expanduser() if job.archive.directory else None,
         fresh=fresh,
         fast=bool(settings.fast),
@@ -216,9 +216,10 @@ def cold_place(resolved: Resolved, *, joins_store: bool) -> str | None:
     return None
 
 
-def _job_outputs(job: Job) -> tuple[Path, ...]:
-    named = tuple(Path(sink.path).expanduser() for sink in job.sinks)
-    return named or (Path(f"{job.id}.jsonl"),)
+def job_files(job: Job, default: Path) -> tuple[Path, ...]:
+    """Return the files for the records of a job; ``default`` for one that says nothing of them."""
+    named = [sink.path for sink in job.sinks if sink.path is not None]
+    return tuple(Path(path).expanduser() for path in named) if job.sinks else (default,)
 
 
 def flag_name(name: str) -> str:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from outputs import READERS, batch_of, page
 
-from skitter.pipeline.base import Sink
+from skitter.pipeline.file_sink import FileSink
 from skitter.pipeline.parquet import ParquetSink
 from skitter.pipeline.parquet_table import GroupSize
 from skitter.pipeline.sinks import make_sink
@@ -21,7 +21,7 @@ from skitter.pipeline.sinks import make_sink
 ParquetSink.GROUP = GroupSize(rows=20, bytes=1 << 20)
 
 
-async def open_all(place: Path, marks: dict[str, str]) -> list[Sink]:
+async def open_all(place: Path, marks: dict[str, str]) -> list[FileSink]:
     """Open every sink where its mark says, or as new ones."""
     sinks = [make_sink(place / f"pages{ending}", overwrite=not marks) for ending in READERS]
     for sink in sinks:

@@ -22,6 +22,7 @@ _COLUMNS = (
     "queued",
     "leased",
     "stopped_by",
+    "outputs",
 )
 
 
@@ -66,7 +67,11 @@ async def _ask(data: Path, question: Mapping[str, object]) -> list[dict[str, obj
 
 
 def _print_table(facts: Sequence[Mapping[str, object]]) -> None:
-    rows = [_COLUMNS, *(tuple(str(one.get(name, "")) for name in _COLUMNS) for one in facts)]
+    rows = [_COLUMNS, *(tuple(_cell(one.get(name, "")) for name in _COLUMNS) for one in facts)]
     wide = [max(len(row[column]) for row in rows) for column in range(len(_COLUMNS))]
     for row in rows:
         print("  ".join(text.ljust(width) for text, width in zip(row, wide, strict=True)).rstrip())
+
+
+def _cell(value: object) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)

@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 
 from skitter.config import SECRETS, Resolved, Settings, default_of, resolve
-from skitter.frontier.cold.address import without_secrets
+from skitter.database.address import without_secrets
 from skitter.frontier.redis.address import without_password
 
 Row = tuple[str, object, str]

@@ -54,6 +54,11 @@ class Committer:
         """Called with visits whose lease had ended; someone else brings their record."""
 
     @property
+    def trouble(self) -> str:
+        """Why outputs cannot be written at this moment, in words; "" while they can."""
+        return self._outputs.trouble
+
+    @property
     def unsafe(self) -> int:
         """Visits that ended but are not safe yet."""
         acking = sum(len(batch) for _, batch in self._acks)

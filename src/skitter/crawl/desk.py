@@ -200,6 +200,12 @@ class Desks:
         return None
 
     @property
+    def trouble(self) -> str:
+        """Why the outputs of a job cannot be written at this moment; "" while they can."""
+        troubles = (desk.committer.trouble for desk in self.open.values())
+        return next((why for why in troubles if why), "")
+
+    @property
     def unsafe(self) -> int:
         """Visits that ended but are not safe yet."""
         return sum(desk.committer.unsafe for desk in self.open.values())

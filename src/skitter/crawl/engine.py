@@ -35,6 +35,7 @@ class Engine:
     def __init__(
         self, works: Works, job: JobNumber | None, *, stats: CrawlStats, options: EngineOptions
     ) -> None:
+        self._works = works
         self._frontier = works.frontier
         self._reader = works.reader
         self._clock = works.clock
@@ -84,13 +85,11 @@ class Engine:
     @property
     def is_stuck(self) -> bool:
         """Whether the run was told to stop and waits for a store that does not answer."""
-        return self._patience.is_over(
-            lasts=self._stopping.is_set() and bool(self._frontier.trouble)
-        )
+        return self._patience.is_over(lasts=self._stopping.is_set() and bool(self._works.trouble))
 
     def break_off(self) -> None:
         """Wait for nothing more from a store that does not answer; others bring what was begun."""
-        self.broken_off = bool(self._frontier.trouble)
+        self.broken_off = bool(self._works.trouble)
         if self.broken_off:
             self._desks.break_off()
 

@@ -53,7 +53,8 @@ class Places:
     """Where a crawl keeps things, for its summary."""
 
     data: Path
-    out: tuple[Path, ...]
+    out: tuple[Path | str, ...]
+    """Files, and databases by their names for people."""
     warc: Path | None = None
 
 
@@ -152,7 +153,7 @@ class Crawl:
     async def _mind_trouble(self) -> None:
         """Tell the person who watches why everything waits, while it does."""
         while True:
-            self.stats.note = self._parts.works.frontier.trouble
+            self.stats.note = self._parts.works.trouble
             if self.engine.is_stuck:
                 self.abort()
             await asyncio.sleep(STATS_S)

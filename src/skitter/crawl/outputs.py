@@ -1,14 +1,16 @@
-"""What a batch of visits leaves behind beside its acks: captures in the archive, and notes.
+"""What a batch of visits leaves behind beside its acks: captures, records in databases, and notes.
 
-The archive comes first, because a record names the place of its capture.
+The archive comes first, because a record names the place of its capture. Databases are written here
+where every member writes them itself.
 """
 
 from collections.abc import Mapping, Sequence
 
 from skitter.crawl.equipment import Equipment
+from skitter.crawl.recording import write_to_all
 from skitter.crawl.trip import Kept, Visit
 from skitter.pipeline.archive.model import Capture, Location, Original
-from skitter.pipeline.base import Archive
+from skitter.pipeline.base import Archive, Batch, Sink
 from skitter.pipeline.record import decode_line, encode_line
 
 RECORD_FIELD = "skitter-record"
@@ -20,11 +22,22 @@ class Outputs:
     """The archive of one member's visits, and the records made of them."""
 
     def __init__(
-        self, equipment: Equipment, archive: Archive | None = None, archive_mark: str = ""
+        self,
+        equipment: Equipment,
+        archive: Archive | None = None,
+        archive_mark: str = "",
+        databases: Mapping[str, Sink] | None = None,
     ) -> None:
         self._with = equipment
         self._archive = archive
         self._archive_mark = archive_mark
+        self._databases = databases or {}
+        """By the names of their marks."""
+
+    @property
+    def trouble(self) -> str:
+        """Why writing waits, in words; "" while it does not."""
+        return next((one.trouble for one in self._databases.values() if one.trouble), "")
 
     async def write(self, visits: Sequence[Visit]) -> tuple[dict[int, bytes], dict[str, bytes]]:
         """Archive what ``visits`` brought; answers their notes by lease, and the marks to keep."""
@@ -32,7 +45,20 @@ class Outputs:
         if self._archive is not None:
             marks[self._archive_mark] = await self._archive_visits(self._archive, visits)
             await self._archive.sync()
-        return {v.lease.id: encode_line(v.record) for v in visits if v.record is not None}, marks
+        notes = {v.lease.id: encode_line(v.record) for v in visits if v.record is not None}
+        return notes, {**marks, **await self._record(visits, notes)}
+
+    async def _record(
+        self, visits: Sequence[Visit], notes: Mapping[int, bytes]
+    ) -> dict[str, bytes]:
+        """Write records to the databases; answers the marks that say something."""
+        found = [(visit.page, notes[visit.lease.id]) for visit in visits if visit.page is not None]
+        if not self._databases or not found:
+            return {}
+        batch = Batch([page for page, _ in found], [line for _, line in found])
+        written = await write_to_all(list(self._databases.values()), batch)
+        marks = {name: written[sink.mark_name] for name, sink in self._databases.items()}
+        return {name: mark for name, mark in marks.items() if mark}
 
     async def _archive_visits(self, archive: Archive, visits: Sequence[Visit]) -> bytes:
         originals = await self._originals(archive, visits)

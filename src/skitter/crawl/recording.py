@@ -1,6 +1,6 @@
 """Writes the records of acks to the outputs of their jobs, before the acks take effect.
 
-One process writes the files of a crawl: its own visits and those of other members come here with
+One process writes the outputs of a crawl: its own visits and those of other members come here with
 their acks, and what the sinks answer is stored in one step with them.
 """
 
@@ -13,7 +13,7 @@ from skitter.types import JobNumber
 
 
 class Recording:
-    """The sinks of every job that this process writes files for."""
+    """The sinks of every job that this process writes outputs for."""
 
     def __init__(self) -> None:
         self._sinks: dict[JobNumber, Sequence[Sink]] = {}
@@ -21,6 +21,12 @@ class Recording:
     def serve(self, job: JobNumber, sinks: Sequence[Sink]) -> None:
         """Write the records of a job to ``sinks``, which are open, from here on."""
         self._sinks[job] = sinks
+
+    @property
+    def trouble(self) -> str:
+        """Why writing waits, in words; "" while it does not."""
+        every = (sink for sinks in self._sinks.values() for sink in sinks)
+        return next((sink.trouble for sink in every if sink.trouble), "")
 
     async def write(self, acks: Sequence[Ack]) -> dict[str, bytes]:
         """Make the records of ``acks`` safe; answers the marks that say how far each sink is."""

@@ -78,7 +78,7 @@ class Service:
 
     async def _watch(self) -> None:
         while True:
-            self.stats.note = self._works.frontier.trouble
+            self.stats.note = self._works.trouble
             if self.engine.is_stuck:
                 self.abort()
             self.stats.pages = self.stats.run_pages

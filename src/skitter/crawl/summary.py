@@ -130,7 +130,7 @@ class Summary:
     dropped: int
     stopped_by: str
     """"finished", "interrupted", "waiting", or "pages limit" and the like."""
-    out: tuple[Path, ...]
+    out: tuple[Path | str, ...]
     data: Path
     hosts: int
     status_codes: dict[int, int]

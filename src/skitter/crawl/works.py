@@ -66,3 +66,8 @@ class Works:
     """None where nobody else could take a lease over."""
     windows: Windows | None = None
     """The grants of this process under rate windows."""
+
+    @property
+    def trouble(self) -> str:
+        """Why everything waits, in words; "" while it does not."""
+        return self.frontier.trouble or self.desks.trouble

@@ -156,6 +156,10 @@ class Frontier(Protocol):
 class RecordWriter(Protocol):
     """Where the records of acks go, in the process that has the store to itself."""
 
+    @property
+    def trouble(self) -> str:
+        """Why writing waits, in words; "" while it does not."""
+
     async def write(self, acks: Sequence[Ack]) -> Mapping[str, bytes]:
         """Make the notes of ``acks`` safe; answers marks to be stored in one step with them."""
 

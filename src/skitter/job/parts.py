@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Annotated, Final
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from skitter import __version__
 from skitter.errors import ConfigError
@@ -28,6 +28,7 @@ from skitter.job.fields import (
     TimeoutS,
     Window,
 )
+from skitter.job.part import OWN_VARIABLES, Part
 from skitter.url.canonical import SESSION_PARAMS, TRACKING_PARAMS, CanonicalRules
 
 DEFAULT_AGENT: Final = f"Skitter/{__version__}"
@@ -39,12 +40,6 @@ class Overflow(StrEnum):
 
     SPILL = "spill"
     DROP = "drop"
-
-
-class Part(BaseModel):
-    """A table: strict, frozen, and without keys of its own making."""
-
-    model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
 
 
 class Limits(Part):
@@ -227,28 +222,6 @@ class Seen(Part):
         return self
 
 
-class OutputKind(StrEnum):
-    """Where records go, by the file's ending."""
-
-    JSONL = "jsonl"
-    CSV = "csv"
-    PARQUET = "parquet"
-    SQLITE = "sqlite"
-
-
-class Output(Part):
-    """One file for the records."""
-
-    type: Annotated[OutputKind, Field(strict=False)] = Field(description="What kind of file.")
-    path: str = Field(min_length=1, description="Where; its ending is that of the type.")
-
-    @model_validator(mode="after")
-    def _ending(self) -> "Output":
-        if not self.path.lower().endswith(f".{self.type.value}"):
-            raise ValueError(f"path {self.path!r}: wanted one that ends in .{self.type.value}")
-        return self
-
-
 class Urls(Part):
     """Which spellings of a URL are one page; see ``skitter.url.canonical`` for the fixed rules."""
 
@@ -269,10 +242,6 @@ class Urls(Part):
             sort_query=self.sort_query,
             max_length=self.max_length,
         )
-
-
-OWN_VARIABLES = "SKITTER_"
-"""Tokens and store URLs are among them: no site is to get those."""
 
 
 def _resolved(name: str, value: str, environ: Mapping[str, str]) -> str:

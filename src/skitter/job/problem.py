@@ -15,7 +15,7 @@ from skitter.job.entry import without_credentials
 Path = tuple[str | int, ...]
 
 _VALUE_CHARS = 80
-_SECRET_FIELDS = ("headers",)
+_SECRET_FIELDS = ("headers", "sinks")
 
 _WANTED: Mapping[str, str] = {
     "greater_than_equal": "{ge} or more",

@@ -7,7 +7,7 @@ from typing import Annotated, Final
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, model_validator
 
 from skitter.job.fields import Domains, Pattern, Patterns, Priority
-from skitter.job.parts import Part
+from skitter.job.part import Part
 from skitter.job.selectors import check_css, check_xpath
 
 MOST_FIELDS: Final = 200

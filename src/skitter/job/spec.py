@@ -1,8 +1,8 @@
 """The job: what a user asked for, as a checked and frozen value.
 
 A job file (TOML or JSON) has the names below; an unknown one is refused, so that a slip of the
-pen cannot become a crawl nobody wanted. Secrets never enter a job: a header may say ``env:NAME``
-and is filled in when the crawl starts.
+pen cannot become a crawl nobody wanted. Secrets need not enter a job: a header or the URL of a
+database may say ``env:NAME`` and is filled in when the crawl starts. They are never stored with it.
 """
 
 import json
@@ -23,13 +23,13 @@ from skitter.job.fields import (
     Priority,
 )
 from skitter.job.identity import derived_id, entries_digest
+from skitter.job.outputs import Output
+from skitter.job.part import Part
 from skitter.job.parts import (
     Aliases,
     Archive,
     Http,
     Limits,
-    Output,
-    Part,
     Polite,
     Seen,
     Traps,
@@ -159,7 +159,8 @@ class Job(Part):
     archive: Archive = Archive()
     seen: Seen = Seen()
     sinks: Annotated[tuple[Output, ...], Field(strict=False)] = Field(
-        default=(), description="Files for the records; none = `<job id>.jsonl`."
+        default=(),
+        description="Files and databases for the records; none = the file `<job id>.jsonl`.",
     )
 
     @model_validator(mode="after")
@@ -205,13 +206,16 @@ class Job(Part):
         }
 
     def to_json(self) -> str:
-        """Return the job for storing; header values that look secret are left out."""
+        """Return the job for storing; headers that look secret and passwords are left out."""
         data = self.model_dump(mode="json", by_alias=True, exclude_none=True)
         data["http"]["headers"] = {
             name: value
             for name, value in self.http.headers.items()
             if value.startswith(ENV_PREFIX) or not _looks_secret(name)
         }
+        data["sinks"] = [
+            sink.without_secret().model_dump(mode="json", exclude_none=True) for sink in self.sinks
+        ]
         return json.dumps({"version": STORED_VERSION, **data}, ensure_ascii=False)
 
     @staticmethod

@@ -3,18 +3,18 @@
 A sink gets records in batches and says when they are safe; only then are their URLs acked. What
 it answers (its *marks*) is written in the same atomic step as those acks, and handed back when
 the sink opens again. So a sink can drop whatever it wrote after its last mark, and a crash leaves
-neither a torn record nor a second one.
+neither a torn record nor a second one. A database holds each record once by itself, so there a mark
+only says what was set aside.
 """
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Protocol
 
 from skitter.pipeline.archive.model import Capture, Location
 from skitter.pipeline.record import PageRecord, decode_line
 
 SINK_MARKS = "sink:"
-"""How the names of all sinks' marks begin; the kind and the file's path follow."""
+"""How the names of all sinks' marks begin; the kind and the place follow."""
 
 
 class Batch:
@@ -71,11 +71,15 @@ class Sink(Protocol):
         """The name under which this sink's mark is kept."""
 
     @property
-    def path(self) -> Path:
-        """The file a person finds the records in."""
+    def place(self) -> str:
+        """Where a person finds the records: a file, or a table in a database."""
+
+    @property
+    def trouble(self) -> str:
+        """Why writing waits, in words; "" while it does not."""
 
     def check(self) -> None:
-        """Raise ``ConfigError`` when the file cannot be written; changes nothing it holds."""
+        """Raise ``ConfigError`` when a file cannot be written; changes nothing it holds."""
 
     async def open(self, mark: bytes | None) -> bytes:
         """Make ready to write after ``mark``; None when nothing was written before.

@@ -44,6 +44,16 @@ class FileSink(ABC):
         """The file."""
         return self._path
 
+    @property
+    def place(self) -> str:
+        """The file, in words."""
+        return str(self._path)
+
+    @property
+    def trouble(self) -> str:
+        """Nothing: a file that cannot be written is an error, not a reason to wait."""
+        return ""
+
     def check(self) -> None:
         """Raise ``ConfigError`` when the file cannot be written; changes nothing it holds."""
         path, parent = self._path, self._path.parent

@@ -1,4 +1,4 @@
-"""Which sink a file gets, by its ending, and whole files made at once."""
+"""Which sink a file gets, by its ending, and a database; whole files made at once."""
 
 import shutil
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator
@@ -11,6 +11,7 @@ from skitter.errors import ConfigError, SinkError
 from skitter.pipeline.base import Batch, Sink
 from skitter.pipeline.file_sink import FileSink, sync_directory, sync_file
 from skitter.pipeline.record import PageRecord, encode_line
+from skitter.pipeline.upsert import Table
 
 ENDINGS = {
     ".jsonl": "jsonl",
@@ -30,9 +31,26 @@ def check_ending(path: Path) -> None:
     _kind(path)
 
 
-def make_sink(path: Path, *, durable: bool = True, overwrite: bool = False) -> Sink:
+def make_sink(path: Path, *, durable: bool = True, overwrite: bool = False) -> FileSink:
     """Return the sink that writes to a file, not open yet."""
     return _class(_kind(path))(path, durable=durable, overwrite=overwrite)
+
+
+def make_table(kind: str, url: str, place: str, *, what: str, durable: bool = True) -> Table:
+    """Return a table or a collection in a database, not open yet; ``what`` begins its messages."""
+    try:
+        if kind == "mongodb":
+            from skitter.pipeline.mongo import MongoCollection  # noqa: PLC0415  brings a client
+
+            return MongoCollection(url, place, what=what, durable=durable)
+        from skitter.pipeline.postgres import PostgresTable  # noqa: PLC0415  brings a client
+
+        return PostgresTable(url, place.split(".", 1), what=what, durable=durable)
+    except ImportError:
+        extra = {"mongodb": "mongo"}.get(kind, "postgres")
+        raise ConfigError(
+            f"{what}: the client for {kind} is missing; pip install 'skitter[{extra}]'"
+        ) from None
 
 
 def _kind(path: Path) -> str:

@@ -16,6 +16,7 @@ from skitter.errors import ConfigError
 from skitter.frontier.base import FrontierReader
 from skitter.pipeline.base import SINK_MARKS
 from skitter.pipeline.record import decode_line, is_listed
+from skitter.pipeline.upsert import SetAside, read_aside
 from skitter.types import JobNumber
 
 Question = Mapping[str, object]
@@ -126,7 +127,7 @@ class Answers:
         yield _line({"complete": count})
 
     async def _rejects(self) -> AsyncIterator[bytes]:
-        """Yield the records that were set aside, a line for each field that was wanting."""
+        """Yield the records that were set aside: by field that was wanting, by database."""
         after, count = b"", 0
         while True:
             notes, after = await self._reader.notes(self._number, after)
@@ -139,6 +140,9 @@ class Answers:
                         yield _line({**facts, "fetched_at": record.fetched_at})
             if not after:
                 break
+        for facts in await set_aside(self._reader, self._number):
+            count += 1
+            yield _line({"job": self._explainer.job.id, **facts})
         yield _line({"complete": count})
 
     async def _linked(self, most: int) -> AsyncIterator[bytes]:
@@ -176,9 +180,29 @@ async def _unknown() -> AsyncIterator[bytes]:
 
 
 async def output_paths(reader: FrontierReader, job: JobNumber) -> list[str]:
-    """Return the files that a job's records go to."""
+    """Return the files and databases that a job's records go to."""
     prefix = job_mark(job, SINK_MARKS)
-    return sorted(name[len(prefix) :].split(":", 1)[1] for name in await reader.marks(prefix))
+    names = {name[len(prefix) :].partition(MEMBER_SIGN)[0] for name in await reader.marks(prefix)}
+    return sorted(name.split(":", 1)[1] for name in names)
+
+
+async def set_aside(reader: FrontierReader, job: JobNumber) -> list[dict[str, object]]:
+    """Return the latest records that databases did not take, in the form of rejects."""
+    prefix = job_mark(job, SINK_MARKS)
+    found: dict[tuple[str, SetAside], None] = {}
+    for name, mark in sorted((await reader.marks(prefix)).items()):
+        place = name[len(prefix) :].partition(MEMBER_SIGN)[0]
+        found |= {(place, one): None for one in read_aside(mark).latest}
+    return [
+        {
+            "url": one.url,
+            "rule": "sinks",
+            "field": place,
+            "reason": one.why,
+            "fetched_at": one.fetched_at,
+        }
+        for place, one in found
+    ]
 
 
 async def archive_paths(reader: FrontierReader, job: JobNumber) -> list[str]:

@@ -37,6 +37,7 @@ from skitter.url.normalise import Normaliser
 from skitter.url.scope import Scope, ScopeKind
 from skitter.wiring.aliases import make_desk, make_watch
 from skitter.wiring.answers import MEMBER_SIGN
+from skitter.wiring.databases import open_databases
 from skitter.wiring.parts import make_archive, make_fetcher, make_guard
 from skitter.wiring.store import Store
 
@@ -49,6 +50,8 @@ class Assembly:
         clock = store.clock
         self._store = store
         self._number = number
+        self._durable = not options.fast
+        self._databases = AsyncExitStack()
         self.archive: Archive | None = make_archive(job, options, store.member)
         sites = SiteRules(job, store.settings)
         reach = None if store.reach is None else store.reach.of(job, SiteRates(job, sites))
@@ -134,9 +137,12 @@ class Assembly:
         await self.take_up_news()
         await self._take_up_learned()
         mark = await self._open_archive()
+        databases = await open_databases(
+            self._databases, self._store, self._number, equipment.job, durable=self._durable
+        )
         return Desk(
             equipment,
-            Committer(equipment, Outputs(equipment, self.archive, mark)),
+            Committer(equipment, Outputs(equipment, self.archive, mark, databases)),
             Visitor(equipment, free),
             self.take_up_news,
         )
@@ -204,5 +210,6 @@ class Assembly:
         async with AsyncExitStack() as stack:
             stack.callback(self._blackbox.close)
             stack.push_async_callback(self.fetcher.close)
+            stack.push_async_callback(self._databases.aclose)
             if self.archive is not None:
                 stack.push_async_callback(self.archive.close)

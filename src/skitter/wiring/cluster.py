@@ -13,6 +13,7 @@ from skitter.frontier.model import JobState
 from skitter.frontier.redis.outbox import Outbox
 from skitter.job.spec import Job, identity_difference
 from skitter.types import JobNumber
+from skitter.wiring.databases import make_databases
 from skitter.wiring.files import open_sinks, refuse_other_archive
 from skitter.wiring.host_rules import stored_rules
 from skitter.wiring.node import DeskMaker, NodeOptions
@@ -52,8 +53,13 @@ async def open_cluster_crawl(
         )
         store = replace(store, reach=make_reach(stack, store.frontier, store.clock, shared=True))
         await refuse_other_archive(store, number, make_archive(job, options, store.member))
-        sinks = await open_sinks(stack, store, number, make_sinks(options))
-        consumer = Consumer(outbox, number, sinks)
+        files = make_sinks(options)
+        databases = make_databases(job, fresh=options.fresh)
+        await open_sinks(stack, store, number, [*files, *databases])
+        for database in databases:
+            # Every member has it open for itself, this one, too.
+            await database.close()
+        consumer = Consumer(outbox, number, files)
         stack.push_async_callback(consumer.close)
         helpers: list[Helper] = [membership, outbox, consumer]
         if options.workers:
@@ -96,7 +102,7 @@ async def _enter_job(connected: Connected, job: Job, options: RunOptions) -> Job
             )
     # A job that is changed leaves alone what is set for its hosts.
     frontier.rules = await stored_rules(frontier)
-    return await frontier.put_job(job_entry(job))
+    return await frontier.put_job(job_entry(job, filed=bool(options.out)))
 
 
 async def _drop_job(connected: Connected, number: JobNumber) -> None:

@@ -14,7 +14,9 @@ from skitter.frontier.embedded.datadir import DataDir
 from skitter.frontier.embedded.frontier import EmbeddedFrontier
 from skitter.job.parts import SeenKind
 from skitter.job.spec import Job, identity_difference
+from skitter.pipeline.base import Sink
 from skitter.types import JobNumber
+from skitter.wiring.databases import check_databases, make_databases
 from skitter.wiring.files import open_sinks, refuse_other_archive
 from skitter.wiring.host_rules import stored_rules
 from skitter.wiring.parts import (
@@ -22,6 +24,7 @@ from skitter.wiring.parts import (
     make_archive,
     make_fetcher,
     make_sinks,
+    refuse_unstored_passwords,
     refuse_unstored_secrets,
     seen_options,
 )
@@ -59,7 +62,9 @@ async def open_crawl(
         store = replace(store, reach=make_reach(stack, frontier, store.clock, shared=shared))
         await refuse_other_archive(store, number, make_archive(job, options))
         recording = Recording()
-        recording.serve(number, await open_sinks(stack, store, number, make_sinks(options)))
+        databases = make_databases(job, durable=not options.fast, fresh=options.fresh)
+        sinks: list[Sink] = [*make_sinks(options), *databases]
+        recording.serve(number, await open_sinks(stack, store, number, sinks))
         frontier.records = recording
         helpers: list[Helper] = [caretaker(frontier)]
         quiet_s = 0.0
@@ -98,6 +103,8 @@ async def _check(job: Job, options: RunOptions) -> None:
     job.http.resolved_headers()
     if options.workers or options.store:
         refuse_unstored_secrets(job)
+    if options.store:
+        refuse_unstored_passwords(job)
     if job.seen.kind is SeenKind.COMPACT and options.store is None:
         raise ConfigError(
             "--seen compact: for a store in memory; wanted exact or bloom, or --store"
@@ -107,3 +114,4 @@ async def _check(job: Job, options: RunOptions) -> None:
     archive = make_archive(job, options)
     if archive is not None:
         archive.check()
+    await check_databases(job)

@@ -1,4 +1,4 @@
-"""The files a job writes: opened where they were left, and never mixed up with others."""
+"""The outputs of a job: opened where they were left, and never mixed up with others."""
 
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
@@ -6,8 +6,9 @@ from contextlib import AsyncExitStack
 from skitter.crawl.recording import job_mark
 from skitter.errors import ConfigError
 from skitter.pipeline.base import SINK_MARKS, Archive, Sink
+from skitter.pipeline.upsert import DatabaseSink
 from skitter.types import JobNumber
-from skitter.wiring.answers import archive_paths, output_paths
+from skitter.wiring.answers import MEMBER_SIGN, archive_paths, output_paths
 from skitter.wiring.store import Store
 
 
@@ -26,18 +27,23 @@ async def open_sinks(
 
 
 async def refuse_other_files(store: Store, job: JobNumber, sinks: Sequence[Sink]) -> None:
-    """Raise when the records of this crawl go to other files: some would miss a part of them."""
-    known = await store.reader.marks(job_mark(job, SINK_MARKS))
+    """Raise when the records of this crawl go elsewhere: some outputs would miss a part of them."""
+    marks = await store.reader.marks(job_mark(job, SINK_MARKS))
+    known = {name.partition(MEMBER_SIGN)[0] for name in marks}
     wanted = {job_mark(job, sink.mark_name): sink for sink in sinks}
-    if not known or known.keys() == wanted.keys():
+    if not known or known == wanted.keys():
         return
-    files = ", ".join(await output_paths(store.reader, job))
-    strangers = [sink.path for name, sink in wanted.items() if name not in known]
-    named = f"--out {strangers[0]}: " if strangers else "--out: "
+    places = ", ".join(await output_paths(store.reader, job))
+    strangers = [sink for name, sink in wanted.items() if name not in known]
+    named = f"{_field_of(strangers[0])} {strangers[0].place}: " if strangers else "--out: "
     raise ConfigError(
-        f"{named}this crawl writes to {files}; name the same to go on, --fresh to start over,"
+        f"{named}this crawl writes to {places}; name the same to go on, --fresh to start over,"
         " or get another format with: skitter job export"
     )
+
+
+def _field_of(sink: Sink) -> str:
+    return "sinks" if isinstance(sink, DatabaseSink) else "--out"
 
 
 async def refuse_other_archive(store: Store, job: JobNumber, archive: Archive | None) -> None:

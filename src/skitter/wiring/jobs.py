@@ -6,19 +6,26 @@ from contextlib import AsyncExitStack
 from dataclasses import replace
 from pathlib import Path
 
-from skitter.config import RunOptions
+from skitter.config import RunOptions, job_files
 from skitter.crawl.recording import Recording
 from skitter.crawl.seeding import Seeder
 from skitter.crawl.summary import Totals
 from skitter.errors import ConfigError, SkitterError
 from skitter.frontier.model import JobEntry
 from skitter.job.spec import Job, check_job, identity_difference
+from skitter.pipeline.base import Sink
 from skitter.types import JobNumber
 from skitter.wiring.answers import Answers, Question
 from skitter.wiring.assembly import Assembly
+from skitter.wiring.databases import database_places, make_databases
 from skitter.wiring.files import open_sinks
 from skitter.wiring.limits import JobLimits
-from skitter.wiring.parts import job_entry, make_sinks, refuse_unstored_secrets
+from skitter.wiring.parts import (
+    job_entry,
+    make_sinks,
+    refuse_unstored_passwords,
+    refuse_unstored_secrets,
+)
 from skitter.wiring.store import Store
 
 OUT = "out"
@@ -53,6 +60,7 @@ class JobHost:
         if not job.entries:
             raise ConfigError(f"{source}: entries: nothing to crawl; wanted one URL or more")
         refuse_unstored_secrets(job)
+        refuse_unstored_passwords(job)
         await self._refuse_other(job)
         number = await self._store.control.put_job(job_entry(job))
         assembly = self._assemblies.get(number) or await self._open_new(number, job)
@@ -65,6 +73,7 @@ class JobHost:
         """Raise when a job of that id has other settings, or another job has its files."""
         folder = self._options.data / OUT
         files = {path.resolve() for path in _files(job, folder)}
+        places = set(database_places(job))
         for entry in (await self._store.reader.jobs()).values():
             stored = Job.from_json(entry.spec)
             taken = {path.resolve() for path in _files(stored, folder)}
@@ -76,8 +85,9 @@ class JobHost:
                     )
                 continue
             difference = identity_difference(stored.identity(), job.identity())
-            if difference is None and files != taken:
-                difference = f"its records go to {', '.join(map(str, sorted(taken)))}"
+            others = set(database_places(stored))
+            if difference is None and (files, places) != (taken, others):
+                difference = f"its records go to {', '.join(sorted({*map(str, taken), *others}))}"
             if difference is not None:
                 raise ConfigError(
                     f"job {job.id}: is there with other settings ({difference}); give it another id"
@@ -92,7 +102,8 @@ class JobHost:
             raise
 
     async def _open(self, number: JobNumber, job: Job) -> Assembly:
-        sinks = make_sinks(replace(self._options, out=_files(job, self._options.data / OUT)))
+        files = make_sinks(replace(self._options, out=_files(job, self._options.data / OUT)))
+        sinks: list[Sink] = [*files, *make_databases(job, durable=not self._options.fast)]
         self._recording.serve(number, await open_sinks(self._stack, self._store, number, sinks))
         assembly = Assembly(job, number, self._options, self._store)
         self._stack.push_async_callback(assembly.close)
@@ -114,6 +125,7 @@ class JobHost:
     async def _facts(self, number: JobNumber, entry: JobEntry) -> dict[str, object]:
         counts = await self._store.reader.counts(number)
         totals = Totals.of(await self._store.reader.tallies(number))
+        job = Job.from_json(entry.spec)
         ended = await self._limits.stopped_by(number, entry, totals.pages, counts.pending)
         return {
             "id": entry.id,
@@ -130,6 +142,7 @@ class JobHost:
             "done": counts.done,
             "dead": counts.dead,
             "dropped": counts.dropped,
+            "outputs": [*map(str, _files(job, self._options.data / OUT)), *database_places(job)],
         }
 
     async def answer(self, question: Question) -> AsyncIterator[bytes]:
@@ -173,8 +186,7 @@ class JobHost:
 def _files(job: Job, folder: Path) -> tuple[Path, ...]:
     """Return where the records of a job go: where it says, else to a file of its name."""
     folder.mkdir(exist_ok=True)
-    named = tuple(Path(sink.path).expanduser() for sink in job.sinks)
-    return named or (folder / f"{job.id}.jsonl",)
+    return job_files(job, folder / f"{job.id}.jsonl")
 
 
 def _line(value: Mapping[str, object]) -> bytes:

@@ -14,7 +14,8 @@ from skitter.fetch.http import HttpFetcher, default_headers
 from skitter.fetch.pool import PoolOptions
 from skitter.frontier.model import JobEntry, Overflow, SeenOptions
 from skitter.job.spec import Job
-from skitter.pipeline.base import Archive, Sink
+from skitter.pipeline.base import Archive
+from skitter.pipeline.file_sink import FileSink
 from skitter.pipeline.sinks import make_sink
 from skitter.wiring.reach import JobReach
 
@@ -42,7 +43,7 @@ def make_fetcher(job: Job, options: RunOptions, reach: JobReach | None = None) -
     return HttpFetcher(limits, resolver=resolver, headers=headers, pool=pool)
 
 
-def make_sinks(options: RunOptions) -> list[Sink]:
+def make_sinks(options: RunOptions) -> list[FileSink]:
     """Return a sink for each output file."""
     return [
         make_sink(path, durable=not options.fast, overwrite=options.fresh) for path in options.out
@@ -79,8 +80,8 @@ def make_guard(job: Job, clock: Clock) -> TrapGuard | None:
     return TrapGuard(limits, now_ms=clock.now_ms)
 
 
-def job_entry(job: Job) -> JobEntry:
-    """Return what the frontier keeps of a job."""
+def job_entry(job: Job, *, filed: bool = True) -> JobEntry:
+    """Return what the frontier keeps of a job; ``filed`` when its records go to files."""
     return JobEntry(
         id=job.id,
         spec=job.to_json(),
@@ -90,6 +91,7 @@ def job_entry(job: Job) -> JobEntry:
         overflow=Overflow(job.limits.overflow.value),
         pages=job.limits.pages,
         partition=job.partition,
+        filed=filed,
     )
 
 
@@ -102,6 +104,16 @@ def refuse_unstored_secrets(job: Job) -> None:
             f"http.headers.{missing[0]}: other processes work on this job, and a secret is not"
             " kept in the store; write env:NAME and set NAME wherever they run"
         )
+
+
+def refuse_unstored_passwords(job: Job) -> None:
+    """Raise when a database of the job could not be opened from what is stored of it."""
+    for number, output in enumerate(job.sinks):
+        if output.keeps_secret:
+            raise ConfigError(
+                f"sinks[{number}].url: the job is opened from the store, and a password is not kept"
+                " there; write env:NAME and set NAME wherever it is worked on, or file:PATH"
+            )
 
 
 def seen_options(job: Job) -> SeenOptions:

@@ -22,6 +22,7 @@ from skitter.politeness.robots_entry import is_stale
 from skitter.types import JobNumber
 from skitter.wiring.answers import Answers
 from skitter.wiring.assembly import Assembly
+from skitter.wiring.databases import database_places
 from skitter.wiring.settings import answering
 from skitter.wiring.store import Store
 
@@ -100,7 +101,7 @@ async def assemble(
             helpers=beside.helpers,
         ),
         engine_options(job, options, store.lease_ms),
-        Places(data=options.data, out=options.out, warc=options.warc),
+        Places(data=options.data, out=(*options.out, *database_places(job)), warc=options.warc),
     )
     answers = Answers(
         store.reader,

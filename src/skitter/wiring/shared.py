@@ -281,4 +281,5 @@ def _store(
         member=member,
         rights=Rights(membership, frontier.clock, LEASE_MS),
         own=own,
+        members_write=own is not None,
     )

@@ -32,6 +32,8 @@ class Store:
     """How requests go out; None where none are made."""
     own: OpenStore | None = None
     """The store itself where this process has it open, and not a master for it."""
+    members_write: bool = False
+    """Whether every member writes the databases of a job itself; else the master does."""
     settings: LiveSettings = field(default_factory=LiveSettings)
     """What is set for sites, as far as this process has heard."""
 

@@ -97,7 +97,8 @@ class MemorySink:
     """A sink in memory; its mark is the number of lines."""
 
     mark_name = "sink:memory"
-    path = Path("memory")
+    place = "memory"
+    trouble = ""
 
     def check(self) -> None:
         pass

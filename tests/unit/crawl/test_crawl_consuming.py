@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 import pytest
 from crawl_rig import MemorySink
@@ -79,7 +78,7 @@ class FileLike:
 
     def __init__(self, name: str, world: World, fate: Fate) -> None:
         self.mark_name = f"sink:{name}"
-        self.path = Path(name)
+        self.place, self.trouble = name, ""
         self._lines = world.files[name]
         self._fate = fate
 

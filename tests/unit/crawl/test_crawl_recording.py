@@ -1,7 +1,6 @@
 """Records of acks go to the outputs of their jobs, all of them or none."""
 
 import asyncio
-from pathlib import Path
 
 import pytest
 from crawl_rig import MemorySink, fake_lease
@@ -21,7 +20,7 @@ class NamedSink(MemorySink):
     def __init__(self, name: str, turns: int = 0) -> None:
         super().__init__()
         self.mark_name = f"sink:{name}"
-        self.path = Path(name)
+        self.place = name
         self._turns = turns
         self.under_way = 0
         self.most_under_way = 0

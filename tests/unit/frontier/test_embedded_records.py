@@ -23,6 +23,7 @@ class Outputs:
         self.under_way = 0
         self.go_on = asyncio.Event()
         self.go_on.set()
+        self.trouble = ""
         self.meanwhile: Callable[[], Awaitable[None]] | None = None
 
     async def write(self, acks: Sequence[Ack]) -> Mapping[str, bytes]:

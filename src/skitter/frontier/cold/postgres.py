@@ -8,14 +8,14 @@ import time
 from collections.abc import AsyncIterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from skitter.database.address import DatabaseAddress
 from skitter.errors import ConfigError
-from skitter.frontier.cold.address import DatabaseAddress
 from skitter.frontier.cold.base import KEEP_S, Chunk, ChunkId, Held
 from skitter.frontier.cold.packing import pack, unpack
 from skitter.types import HostKey, JobNumber
 
 if TYPE_CHECKING:
-    from skitter.frontier.cold.database import Answer, Database
+    from skitter.database.connection import Answer, Database
 
 SWEEP_S: Final = 60.0
 """How often chunks that were kept long enough are deleted."""
@@ -63,7 +63,7 @@ class PostgresStore:
     def __init__(
         self, url: str, space: str, *, keep_s: float = KEEP_S, sweep_s: float = SWEEP_S
     ) -> None:
-        self._address = DatabaseAddress.parse(url)
+        self._address = DatabaseAddress.parse(url, "cold store")
         self._space = space
         self._keep_s = keep_s
         self._sweep_s = sweep_s

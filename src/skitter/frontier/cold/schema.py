@@ -3,10 +3,10 @@
 import logging
 import secrets
 
+from skitter.database.address import DatabaseAddress
+from skitter.database.connection import Database, Proof
+from skitter.database.faults import READ_ONLY
 from skitter.errors import ConfigError, StoreUnavailable
-from skitter.frontier.cold.address import DatabaseAddress
-from skitter.frontier.cold.database import Database, Proof
-from skitter.frontier.cold.faults import READ_ONLY
 from skitter.frontier.cold.packing import FORMAT
 
 _LOOK = """

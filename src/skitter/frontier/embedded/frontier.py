@@ -111,8 +111,8 @@ class EmbeddedFrontier:
 
     @property
     def trouble(self) -> str:
-        """Nothing: a disk that cannot be written is an error here, not a reason to wait."""
-        return ""
+        """Why acks wait for where their records go: a disk that cannot be written is an error."""
+        return self.records.trouble if self.records is not None else ""
 
     async def hosts_with_work(self) -> int:
         """Return how many hosts have a URL to hand out, now or after their rest, or in flight."""

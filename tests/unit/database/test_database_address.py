@@ -2,8 +2,8 @@
 
 import pytest
 
+from skitter.database.address import DatabaseAddress, without_secrets
 from skitter.errors import ConfigError
-from skitter.frontier.cold.address import DatabaseAddress, without_secrets
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_what_cannot_be_meant_is_refused_in_one_line(url: str, why: str) -> None
     with pytest.raises(ConfigError, match=why) as raised:
         DatabaseAddress.parse(url)
     line = str(raised.value)
-    assert line.startswith("cold store")
+    assert line.startswith("database")
     assert "\n" not in line
     assert "ret" not in line.replace("written", "")
 

@@ -15,9 +15,9 @@ from typing import Any, Final, NamedTuple
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
+from skitter.database.address import DatabaseAddress
+from skitter.database.faults import said, words
 from skitter.errors import ConfigError, StoreUnavailable
-from skitter.frontier.cold.address import DatabaseAddress
-from skitter.frontier.cold.faults import said, words
 
 CONNECT_S: Final = 5.0
 """For each address of a server."""
@@ -56,6 +56,7 @@ class Database:
 
     def __init__(self, address: DatabaseAddress) -> None:
         self._address = address
+        self._name = f"{address.what} {address.shown}"
         self._settings = _settings(address)
         self._connection: Connection | None = None
         self._lock = asyncio.Lock()
@@ -81,7 +82,7 @@ class Database:
         failures = self._failures
         async with self._lock:
             if self._closed:
-                raise StoreUnavailable(f"cold store {self._address.shown} is closed")
+                raise StoreUnavailable(f"{self._name} is closed")
             if self._connection is None and failures != self._failures:
                 # It went wrong for another while this call waited: it need not wait as long again.
                 raise StoreUnavailable(self._why)
@@ -97,7 +98,7 @@ class Database:
         if not self._why:
             self._since = time.monotonic()
         self._failures += 1
-        self._why = f"cold store {self._address.shown} {why}"
+        self._why = f"{self._name} {why}"
         return StoreUnavailable(self._why)
 
     async def close(self) -> None:
@@ -186,6 +187,6 @@ def _settings(address: DatabaseAddress) -> dict[str, Any]:
         # Other messages may repeat a part of the password.
         known = "URI query parameter" in str(error)
         why = f"PostgreSQL does not take it{f' ({said(error)})' if known else ''}"
-        raise ConfigError(f"cold store {address.shown}: {why}; check the URL") from None
+        raise ConfigError(f"{address.what} {address.shown}: {why}; check the URL") from None
     writable = {"target_session_attrs": "read-write"} if address.several else {}
     return {**_SETTINGS, **writable, **given}

@@ -5,7 +5,7 @@ from typing import Final
 
 import psycopg
 
-from skitter.frontier.cold.address import DatabaseAddress
+from skitter.database.address import DatabaseAddress
 
 READ_ONLY: Final = "is read-only, a standby perhaps; name the server that can be written"
 _TABLES = "has lost Skitter's tables, or has others under their names; restore them"

@@ -1,4 +1,4 @@
-"""The URL of a PostgreSQL database, checked as far as that goes without asking it.
+"""The URL of a database, checked as far as that goes without asking it.
 
 ``postgresql://[user[:password]@]host[:port][,host[:port]...]/database[?option=value&...]``, with
 the options that PostgreSQL's own library takes. No message shows a password.
@@ -18,7 +18,8 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{0,20}")
 _PERCENT = re.compile(r"%(?:00|(?![0-9A-Fa-f]{2}))")
 _BLANK = re.compile(r"[\s\x00-\x1f]")
 _HOSTS = re.compile(r"[A-Za-z0-9._:,%\[\]-]*")
-_PLAIN_HOST = re.compile(r"[^:]*(?::[0-9]*)?")
+_PLAIN_HOST = r"(?:\[[0-9A-Fa-f:.]*\]|[^:,\[\]]*)(?::[0-9]*)?"
+_PLAIN_HOSTS = re.compile(f"{_PLAIN_HOST}(?:,{_PLAIN_HOST})*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,22 +30,24 @@ class DatabaseAddress:
     """As PostgreSQL's library takes it, with the password."""
     shown: str
     """The URL without password and options."""
+    what: str = "database"
+    """How messages begin: what the database is for."""
     user: str = ""
     database: str = ""
     several: bool = False
     """Whether it names several servers, of which one can be written."""
 
     @classmethod
-    def parse(cls, url: str) -> Self:
+    def parse(cls, url: str, what: str = "database") -> Self:
         """Read a URL; raises ``ConfigError`` naming what is wrong with it."""
         try:
-            return cls._read(url.strip())
+            return cls._read(url.strip(), what)
         except ValueError as error:
             shown = without_secrets(url.strip())
-            raise ConfigError(f"cold store{shown and f' {shown}'}: {error}") from None
+            raise ConfigError(f"{what}{shown and f' {shown}'}: {error}") from None
 
     @classmethod
-    def _read(cls, url: str) -> Self:
+    def _read(cls, url: str, what: str) -> Self:
         scheme, colon, rest = url.partition("://")
         if not colon or scheme.lower() not in _SCHEMES:
             raise ValueError(f"this is not a URL of PostgreSQL; write {WANTED}")
@@ -66,6 +69,7 @@ class DatabaseAddress:
         return cls(
             url=f"postgresql://{rest}{'?' * bool(query)}{query}",
             shown=f"postgresql://{user}{'@' * bool(user)}{hosts}/{database}",
+            what=what,
             user=user,
             database=database,
             several="," in hosts,
@@ -81,7 +85,7 @@ def without_secrets(url: str) -> str:
     authority, slash, path = address.partition("/")
     login, at, hosts = authority.rpartition("@")
     # Where an @ is out of place, anything before it may be of a password, and so may a port.
-    if "@" in login + path + query or not (at or _PLAIN_HOST.fullmatch(hosts)):
+    if "@" in login + path + query or not (at or _PLAIN_HOSTS.fullmatch(hosts)):
         return f"{scheme}://***"
     return f"{scheme}://{login.partition(':')[0]}{at}{hosts}{slash}{path}"
 

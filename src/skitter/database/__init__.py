@@ -1,0 +1,1 @@
+"""Databases: their URLs, one connection to PostgreSQL, and what went wrong, in words."""
