@@ -130,3 +130,29 @@ def test_what_cannot_be_tried_is_named(site: SmallSite, tmp_path: Path) -> None:
     ended = command("rule", "try", file, site.url())
     assert ended.code == 2
     assert "private" in ended.err or "loopback" in ended.err
+
+
+def test_in_a_news_job_articles_lead_nowhere_and_jumps_lead_on(tmp_path: Path) -> None:
+    prose = "<p>" + "The committee spoke of the bridge all winter. " * 20 + "</p>"
+    pages = {
+        "/": '<a href="/n/1">one</a><a href="/list">list</a><a href="/go?to=1">go</a>',
+        "/n/1": f'<h1>One</h1>{prose}<a href="/n/2">two</a>',
+    }
+    with SmallSite(pages) as site:
+        job = tmp_path / "job.toml"
+        head = f'entries = ["{site.url()}"]\nkind = "news"\njump = ["/go"]\n'
+        job.write_text(head)
+        front = tried(job, site.url())
+        article = tried(job, site.url("/n/1"))
+        job.write_text(head + "article = ['/list']\n")
+        said = tried(job, site.url())
+        told = tried(job, site.url("/n/1"))
+    assert front["class"] == "nav"
+    links = {link["url"].removeprefix(site.url("")): link for link in front["links"]}
+    assert links["/n/1"]["why"] == "told apart once it is fetched"
+    assert "leads" in links["/go?to=1"]["why"]
+    assert article["class"] == "data"
+    assert [link["follow"] for link in article["links"]] == [False]
+    links = {link["url"].removeprefix(site.url("")): link for link in said["links"]}
+    assert (links["/list"]["page_class"], links["/n/1"]["page_class"]) == ("data", "nav")
+    assert told["class"] == "nav"

@@ -256,3 +256,29 @@ def test_a_field_that_is_found_no_more_raises_an_alarm(tmp_path: Path) -> None:
     assert "alarm" in told
     assert "detail.price was found on" in told
     assert "detail.name was found" not in told
+
+
+def test_the_part_of_a_page_a_link_was_in_says_what_is_taken_of_its_target(tmp_path: Path) -> None:
+    pages = {
+        "/": '<main><a href="/x/1">1</a></main><aside><a href="/x/2">2</a></aside>',
+        "/x/1": "<h1>One</h1><h2>uno</h2>",
+        "/x/2": "<h1>Two</h1><h2>dos</h2>",
+    }
+    rules = """
+[[links]]
+allow = ['/x/']
+restrict_css = ["aside"]
+extract = "side"
+[[links]]
+allow = ['/x/']
+[detail.fields]
+name = {css = "h1::text"}
+[rules.side.fields]
+other = {css = "h2::text"}
+"""
+    with SmallSite(pages) as site:
+        run = run_of(site, tmp_path, rules)
+        summary(run.finish())
+        found = urls(site, run)
+    assert found["/x/1"]["fields"] == {"name": "One"}
+    assert found["/x/2"]["fields"] == {"other": "dos"}

@@ -197,7 +197,10 @@ class LinkFinder:
             self.cut[refusal] += 1
             return _Found(self.linked.key(normal.url, None), None, refusal)
         rank = self._rank(origin, href, normal)
-        link = self.make_link(normal, origin.depth, origin.url, rank, ruling)
+        data = b""
+        if ruling is not None and self._rules is not None:
+            data = self._rules.told(ruling)
+        link = self.make_link(normal, origin.depth, origin.url, rank, ruling, data)
         return _Found(self.linked.key(normal.url, normal.fp), link, None)
 
     def _landed(self, normal: NormalUrl) -> tuple[NormalUrl, bool]:

@@ -3,13 +3,18 @@
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
-import msgspec
 from turbohtml import Document
 
 from skitter.clock import Clock
-from skitter.crawl.link_rules import LinkRules, RuledLink
+from skitter.crawl.link_rules import (
+    Carried,
+    LinkRules,
+    RuledLink,
+    decode_carried,
+    encode_carried,
+)
 from skitter.crawl.trip import Visit
 from skitter.frontier.model import MAX_DATA_BYTES, Lease
 from skitter.job.spec import Job
@@ -34,18 +39,6 @@ class Reject(NamedTuple):
     rule: str
     field: str
     reason: str
-
-
-class _Carried(msgspec.Struct, omit_defaults=True):
-    """What an item's own page is told of the item."""
-
-    fields: dict[str, Any] = {}
-    required: list[str] = []
-    """Those of them that must not be empty."""
-
-
-_encode = msgspec.json.Encoder().encode
-_decode = msgspec.json.Decoder(_Carried).decode
 
 
 class Extraction:
@@ -74,9 +67,14 @@ class Extraction:
 
     def rule_of(self, lease: Lease, record: PageRecord) -> str:
         """Return the name of the rule set for a page; "none" for nothing."""
-        if self._links is not None and not lease.data:
-            said = self._links.decide(lease.url, lease.host).extract
-            if said is not None:
+        if self._links is not None:
+            carried = decode_carried(lease.data) if lease.data else Carried()
+            if carried.fields or carried.required:
+                return DETAIL
+            said = carried.rule
+            if said is None:
+                said = self._links.decide(lease.url, lease.host).extract
+            if said:
                 return said
         return LIST if record.page_class == NAV else DETAIL
 
@@ -110,7 +108,7 @@ class Extraction:
         """Fill in the fields of a page; answers those it had itself."""
         fields = self._sets.get(rule)
         picked = Picked() if fields is None else fields.read(document, sight)
-        carried = _decode(lease.data) if lease.data else _Carried()
+        carried = decode_carried(lease.data) if lease.data else Carried()
         # What both have is the page's own, unless it is empty there.
         own = {name: value for name, value in picked.fields.items() if value not in _NOTHING}
         record.fields = {**picked.fields, **carried.fields, **own}
@@ -135,11 +133,11 @@ class Extraction:
             if item.url is None:
                 wanting["detail_url"] += 1
                 continue
-            data = _encode(_Carried(fields=item.picked.fields, required=self._required))
+            data = encode_carried(Carried(fields=item.picked.fields, required=self._required))
             if len(data) > MAX_DATA_BYTES:
                 # Its own page is fetched all the same, and set aside where it lacks a field.
                 wanting["fields"] += 1
-                data = _encode(_Carried(required=self._required))
+                data = encode_carried(Carried(required=self._required))
             links.append(RuledLink(item.url, PageClass.DATA, data))
         record.error = _list_words(wanting, len(found.items))
         return links

@@ -6,8 +6,9 @@ part of a rule is taken as met.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
+import msgspec
 import re2
 from turbohtml import Document, Element, Node, XPath
 
@@ -52,6 +53,18 @@ class Ruling(NamedTuple):
         return f"{words}: {', '.join(more)}" if more else words
 
 
+class Carried(msgspec.Struct, omit_defaults=True):
+    """What a page is told by the one that links to it."""
+
+    fields: dict[str, Any] = {}
+    """Those of the item in a list that it belongs to."""
+    required: list[str] = []
+    """Those of them that must not be empty."""
+    rule: str | None = None
+    """The rule set that the link rule has named, where that cannot be told by the URL alone; ""
+    for what the class of the page says."""
+
+
 class RuledLink(NamedTuple):
     """A link that rules for fields have taken of a page."""
 
@@ -63,6 +76,8 @@ class RuledLink(NamedTuple):
     """How much further from the start it is."""
 
 
+encode_carried = msgspec.json.Encoder().encode
+decode_carried = msgspec.json.Decoder(Carried).decode
 NO_RULE: Final = Ruling(None, follow=False)
 
 
@@ -78,6 +93,17 @@ class LinkRules:
         self._patterns.compile()
         self.restricted = any(rule.finders for rule in self._rules)
         """Whether it matters where on a page a link is."""
+        self._told: dict[str, bytes] = {}
+
+    def told(self, ruling: Ruling) -> bytes:
+        """Return what a page is told of the rule that led to it; b"" where its URL says it."""
+        if not self.restricted:
+            return b""
+        rule = ruling.extract or ""
+        known = self._told.get(rule)
+        if known is None:
+            known = self._told[rule] = encode_carried(Carried(rule=rule))
+        return known
 
     def decide(
         self, url: str, host: HostKey, href: str | None = None, areas: Areas | None = None

@@ -12,8 +12,9 @@ from skitter.crawl.judge import Judge
 from skitter.errors import ConfigError, FetchError, UrlError
 from skitter.fetch.base import Request, Response
 from skitter.fetch.http import HttpFetcher
+from skitter.job.pattern import LinkFilter
 from skitter.job.rules import NOTHING
-from skitter.job.spec import Job
+from skitter.job.spec import Job, Kind
 from skitter.parse.article.extract import extract_article
 from skitter.parse.article.kind import judge_class
 from skitter.parse.article.model import Article
@@ -78,7 +79,8 @@ async def try_rules(job: Job, target: str, options: RunOptions, rule: str | None
     if page.document is None or page.joiner is None:
         raise ConfigError(f"{target}: {media or 'no media type'}; wanted a page of HTML")
     judge = Judge(job, Scope(job.scope, job.entries))
-    page_class = _class_of(job, judge, url)
+    judged = judge_class(page.document, url)
+    page_class = _class_of(job, judge, url, PageClass[judged.page_class.upper()])
     trial = Trial(
         url=url,
         rule=rule or _rule_of(job, judge, url, page_class),
@@ -86,10 +88,9 @@ async def try_rules(job: Job, target: str, options: RunOptions, rule: str | None
         looks_like="",
     )
     _pick(trial, job, page)
-    judged = judge_class(page.document, url)
     trial.looks_like = f"{judged.page_class}: {judged.why}"
     trial.article = extract_article(page.document, url)
-    trial.links = _links(job, judge, page, url)
+    trial.links = _links(job, judge, page, trial)
     return trial
 
 
@@ -137,10 +138,14 @@ async def _ask_robots(job: Job, fetcher: HttpFetcher, url: str) -> None:
         raise ConfigError(f"{url}: robots.txt forbids it; save the page and name the file")
 
 
-def _class_of(job: Job, judge: Judge, url: str) -> PageClass:
+def _class_of(job: Job, judge: Judge, url: str, judged: PageClass) -> PageClass:
     ruling = judge.ruling(url, host_key(url))
     if ruling is not None and ruling.page_class is not None:
         return ruling.page_class
+    if job.kind is Kind.NEWS:
+        if url in job.entries:
+            return PageClass.NAV
+        return _class_by_address(job, url) if job.article else judged
     return PageClass.NAV if job.list_ is not None and url in job.entries else PageClass.DATA
 
 
@@ -169,7 +174,27 @@ def _pick(trial: Trial, job: Job, page: ParsedPage) -> None:
         trial.picked = Fields(rules.fields).read(page.document, sight)
 
 
-def _links(job: Job, judge: Judge, page: ParsedPage, url: str) -> list[TriedLink]:
+def _class_by_address(job: Job, url: str) -> PageClass:
+    is_article = LinkFilter(job.article, ()).refusal(url) is None
+    return PageClass.DATA if is_article else PageClass.NAV
+
+
+def _unruled(job: Job, judge: Judge, url: str, trial: Trial) -> TriedLink:
+    """Return what becomes of a link that no link rule speaks of."""
+    if job.kind is Kind.NEWS and trial.page_class == "data":
+        why = "links of an article are not followed"
+        return TriedLink(url=url, follow=False, page_class=None, why=why)
+    if judge.is_jump(url):
+        return TriedLink(url=url, follow=True, page_class=None, why="where it leads is queued")
+    if job.kind is not Kind.NEWS:
+        return TriedLink(url=url, follow=True, page_class="data", why="")
+    if job.article:
+        name = _class_by_address(job, url).name.lower()
+        return TriedLink(url=url, follow=True, page_class=name, why="by its address")
+    return TriedLink(url=url, follow=True, page_class=None, why="told apart once it is fetched")
+
+
+def _links(job: Job, judge: Judge, page: ParsedPage, trial: Trial) -> list[TriedLink]:
     assert page.joiner is not None
     normaliser = Normaliser(job.urls.rules(), Fingerprinter(_SECRET))
     areas = None if judge.links is None else judge.links.areas(page.document)
@@ -179,7 +204,7 @@ def _links(job: Job, judge: Judge, page: ParsedPage, url: str) -> list[TriedLink
             normal = normaliser.link(page.joiner, href)
         except UrlError:
             continue
-        if normal is None or normal.url in found or normal.url == url:
+        if normal is None or normal.url in found or normal.url == trial.url:
             continue
         decision = judge.explain(normal.url, normal.host, 1)
         if not decision.allowed:
@@ -187,8 +212,8 @@ def _links(job: Job, judge: Judge, page: ParsedPage, url: str) -> list[TriedLink
                 url=normal.url, follow=False, page_class=None, why=decision.sentence
             )
             continue
-        if judge.links is None:
-            found[normal.url] = TriedLink(url=normal.url, follow=True, page_class="data", why="")
+        if judge.links is None or judge.is_jump(normal.url):
+            found[normal.url] = _unruled(job, judge, normal.url, trial)
             continue
         ruling = judge.links.decide(normal.url, normal.host, href, areas)
         name = (ruling.page_class or PageClass.DATA).name.lower() if ruling.follow else None

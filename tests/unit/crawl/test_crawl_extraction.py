@@ -31,8 +31,9 @@ def read(
         1, URL, Fingerprint(1), HostKey("a.test"), JobNumber(1), 0, 1, page_class, 5, 0, 0, 0, 1,
         "", 0, float("inf"), data=data,
     )  # fmt: skip
+    name = page_class.name.lower()
     record = PageRecord(
-        job="j", url=URL, outcome="ok", depth=0, page_class="nav", fetched_at="", visit=1
+        job="j", url=URL, outcome="ok", depth=0, page_class=name, fetched_at="", visit=1
     )
     visit = Visit(lease=lease, result=Result.DONE, record=record)
     page = parse_page(html.encode(), "text/html", URL, follow=FollowOptions(keep=True))
