@@ -12,7 +12,7 @@ from skitter.crawl.inspect import InspectServer
 from skitter.crawl.lifecycle import Crawl, Helper, Parts, Places
 from skitter.crawl.rights import EverySlot, Rights
 from skitter.crawl.seeding import Seeder
-from skitter.crawl.summary import Totals
+from skitter.crawl.totals import Totals
 from skitter.crawl.works import EngineOptions, Works
 from skitter.frontier.embedded.frontier import EmbeddedFrontier
 from skitter.job.spec import Job, Order
