@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
-from skitter.cli.run import Running, finish, run_crawl
+from skitter.cli.run import finish, run_crawl
 from skitter.cli.tour import (
     ARCHIVE,
     BEST_OUT,
@@ -18,6 +18,7 @@ from skitter.cli.tour import (
     show_tour,
     stops,
 )
+from skitter.cli.watched import Running
 from skitter.config import RunOptions
 from skitter.crawl.summary import Summary
 from skitter.demo import library

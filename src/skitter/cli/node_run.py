@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
+from skitter.cli.paths import check_hosts
 from skitter.cli.progress import Display, make_display
 from skitter.cli.report import INTERRUPTED, OK
-from skitter.cli.request import check_hosts
-from skitter.cli.run import run_watched
+from skitter.cli.watched import run_watched
 from skitter.cluster.crew import Standing, die_with_parent, encode_standing
 from skitter.cluster.manager.journal import timed
 from skitter.cluster.manager.logs import turn_over
@@ -19,11 +19,10 @@ from skitter.cluster.names import checked_name
 from skitter.cluster.relief import Picker
 from skitter.config import DEFAULT_CONCURRENCY, Resolved, Settings, cold_place, resolve
 from skitter.errors import ConfigError
-from skitter.frontier.redis import checks
 from skitter.observability.stats import CrawlStats
+from skitter.wiring.egress import checked_egress
 from skitter.wiring.manager import open_node
-from skitter.wiring.node import NodeOptions, open_member
-from skitter.wiring.reach import checked_egress
+from skitter.wiring.node_options import NodeOptions
 
 TELL_S = 1.0
 DEFAULT_DATA = Path(".skitter/node")
@@ -101,6 +100,9 @@ def _place(resolved: Resolved) -> str:
 
 def _work(options: NodeOptions, index: int, log: Path | None) -> int:
     """Be worker ``index`` of a machine, and tell the process that started it how it goes."""
+    from skitter.frontier.redis import checks  # noqa: PLC0415  brings a client
+    from skitter.wiring.node import open_member  # noqa: PLC0415  heavy, not for a manager
+
     die_with_parent()
     # How the store is set up has been told by whoever started this one.
     logging.getLogger(checks.__name__).setLevel(logging.ERROR)

@@ -9,15 +9,14 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable
-from typing import Protocol, TextIO
-
-from rich.console import Console
-from rich.live import Live
-from rich.text import Text
+from typing import TYPE_CHECKING, Protocol, TextIO
 
 from skitter.cli import wording
 from skitter.cli.meter import Meter
 from skitter.observability.stats import CrawlStats
+
+if TYPE_CHECKING:
+    from rich.text import Text
 
 REDRAW_S = 0.25
 PLAIN_LINE_S = 5.0
@@ -162,6 +161,9 @@ class LiveDisplay:
     """Redraws a few lines in place on a terminal."""
 
     def __init__(self, view: View, stream: TextIO, every_s: float = REDRAW_S) -> None:
+        from rich.console import Console  # noqa: PLC0415  heavy, for terminals alone
+        from rich.live import Live  # noqa: PLC0415
+
         self._view = view
         self._every_s = every_s
         console = Console(file=stream, highlight=False)
@@ -221,7 +223,9 @@ def _ranked(label: str, counts: Counter[int] | Counter[str]) -> list[Fact]:
     return [(f"{label} {head_kind}", head_number), *facts[1:]]
 
 
-def _drawn(lines: list[list[Fact]]) -> Text:
+def _drawn(lines: list[list[Fact]]) -> "Text":
+    from rich.text import Text  # noqa: PLC0415  as above
+
     text = Text(no_wrap=True, overflow="ellipsis")
     for number, line in enumerate(lines):
         text.append("\n" if number else "")

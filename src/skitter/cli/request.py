@@ -2,17 +2,17 @@
 
 import logging
 import os
-import stat
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from skitter.cli.paths import check_paths
 from skitter.cli.report import complain
 from skitter.cli.run import finish, run_crawl
 from skitter.cli.summary import resume_command
 from skitter.cli.wording import plural
-from skitter.config import Resolved, RunOptions, Settings, resolve, run_options
+from skitter.config import Resolved, Settings, resolve, run_options
 from skitter.errors import ConfigError
 from skitter.job.load import job_from_flags, load_job
 from skitter.job.seeds import BadSeed, open_seeds, stream_seeds
@@ -83,25 +83,6 @@ def wanted_job(request: Request, resolved: Resolved) -> Job:
     return job
 
 
-def check_paths(options: RunOptions) -> None:
-    """Refuse places that cannot work before anything is opened or deleted."""
-    if options.data.exists() and not options.data.is_dir():
-        raise ConfigError(f"{options.data}: not a directory; wanted one for --data")
-    for out in options.out:
-        _check_out(out)
-    if len({out.resolve() for out in options.out}) < len(options.out):
-        raise ConfigError("--out: the same file is named twice; wanted each once")
-    if options.warc is not None and options.warc.exists() and not options.warc.is_dir():
-        raise ConfigError(f"{options.warc}: not a directory; wanted one for --warc")
-    check_hosts(options.hosts)
-
-
-def check_hosts(path: Path | None) -> None:
-    """Refuse a hosts file that cannot be read."""
-    if path is not None and not os.access(path, os.R_OK):
-        raise ConfigError(f"{path}: cannot be read; wanted a hosts file")
-
-
 class BadLines:
     """Counts the lines of a seed list that are no URLs, and shows the first of them."""
 
@@ -122,19 +103,6 @@ def seed_urls(seeds: str | None, bad_lines: BadLines) -> Iterator[str] | None:
     if seeds == STDIN:
         return _standard_input(bad_lines)
     return open_seeds(Path(seeds).expanduser(), bad_lines)
-
-
-def _check_out(out: Path) -> None:
-    if not out.parent.is_dir():
-        raise ConfigError(f"{out.parent}: no such directory; wanted one for --out {out.name}")
-    if not out.exists():
-        writable = os.access(out.parent, os.W_OK)
-    else:
-        if not stat.S_ISREG(out.stat().st_mode):
-            raise ConfigError(f"{out}: not a regular file; wanted one for --out")
-        writable = os.access(out, os.W_OK)
-    if not writable:
-        raise ConfigError(f"{out}: cannot be written; wanted a file for --out")
 
 
 def _standard_input(on_bad: Callable[[BadSeed], None]) -> Iterator[str]:

@@ -7,10 +7,10 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from skitter.cli.node_run import node_options, run_node, wanted_workers
+from skitter.cli.paths import check_hosts
 from skitter.cli.progress import make_display
 from skitter.cli.report import INTERRUPTED
-from skitter.cli.request import check_hosts
-from skitter.cli.run import run_watched
+from skitter.cli.watched import run_watched
 from skitter.config import DEFAULT_CONCURRENCY, STATE_DIR, Settings, cold_place, resolve
 from skitter.errors import ConfigError
 from skitter.wiring.up import Master, UpOptions, open_up

@@ -13,7 +13,8 @@ from skitter.crawl.engine import Engine
 from skitter.crawl.explain import Explainer
 from skitter.crawl.extraction import unmatched
 from skitter.crawl.seeding import Seeder
-from skitter.crawl.summary import Summary, Totals
+from skitter.crawl.summary import Summary
+from skitter.crawl.totals import Totals
 from skitter.crawl.works import EngineOptions, Works
 from skitter.errors import SkitterError
 from skitter.frontier.model import Counts, JobState

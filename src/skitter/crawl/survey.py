@@ -4,7 +4,7 @@ import time
 from collections import Counter
 from dataclasses import dataclass, field
 
-from skitter.crawl.summary import Totals
+from skitter.crawl.totals import Totals
 from skitter.frontier.base import FrontierReader
 from skitter.frontier.model import PAGES, JobState
 from skitter.observability.stats import CrawlStats

@@ -5,15 +5,16 @@ pattern can hang, and a rule has RE2 for that. CSS takes Scrapy's ``::text`` and
 """
 
 import re
-from typing import Final, NamedTuple
+from functools import cache
+from typing import TYPE_CHECKING, NamedTuple
 
-from turbohtml import XPath, parse
+if TYPE_CHECKING:
+    from turbohtml import Document
 
 _STRINGS = re.compile(r"\"[^\"]*\"|'[^']*'")
 _EXTENSION = re.compile(r"([A-Za-z_][\w.-]*:[A-Za-z_][\w.-]*)\s*\(")
 _VARIABLE = re.compile(r"\$[\w.:-]+")
 _TAKEN = re.compile(r"::\s*(?:(text)|attr\(\s*([^\s()]+)\s*\))\s*$")
-_TRIAL: Final = parse("<html><body><p></p></body></html>", positions=False)
 
 
 class CssTake(NamedTuple):
@@ -25,6 +26,14 @@ class CssTake(NamedTuple):
     attribute: str = ""
 
 
+@cache
+def _trial() -> "Document":
+    """Return a page to try expressions on."""
+    from turbohtml import parse  # noqa: PLC0415  as below
+
+    return parse("<html><body><p></p></body></html>", positions=False)
+
+
 def check_xpath(expression: str) -> str:
     """Return an XPath expression as it is; raises ``ValueError`` in words where it is none."""
     bare = _STRINGS.sub("''", expression)
@@ -34,8 +43,10 @@ def check_xpath(expression: str) -> str:
         raise ValueError(f"{found[0]} is a variable, and there are none")
     if not expression.strip():
         raise ValueError("wanted an XPath expression")
+    from turbohtml import XPath  # noqa: PLC0415  heavy, for jobs with rules alone
+
     try:
-        XPath(expression)(_TRIAL)
+        XPath(expression)(_trial())
     except (ValueError, TypeError) as error:
         raise ValueError(f"not an XPath expression: {error}") from error
     return expression
@@ -45,7 +56,7 @@ def check_css(selector: str) -> str:
     """Return a CSS selector as it is; raises ``ValueError`` in words where it is none."""
     taken = split_css(selector)
     try:
-        _TRIAL.select(taken.selector)
+        _trial().select(taken.selector)
     except ValueError as error:
         raise ValueError(f"not a CSS selector: {error}") from error
     return selector

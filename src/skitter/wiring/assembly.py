@@ -26,7 +26,7 @@ from skitter.crawl.relevance import Relevance
 from skitter.crawl.seeding import SEED
 from skitter.crawl.site_rules import SiteRates, SiteRules
 from skitter.crawl.sitemaps import SitemapFinder
-from skitter.crawl.summary import Totals
+from skitter.crawl.totals import Totals
 from skitter.crawl.visit import Visitor
 from skitter.frontier.model import Freed
 from skitter.job.spec import Job, Order

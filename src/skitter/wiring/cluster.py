@@ -13,15 +13,18 @@ from skitter.frontier.model import JobState
 from skitter.frontier.redis.outbox import Outbox
 from skitter.job.spec import Job, identity_difference
 from skitter.types import JobNumber
+from skitter.wiring.connect import Connected, connect_redis
 from skitter.wiring.databases import make_databases
 from skitter.wiring.files import open_sinks, refuse_other_archive
 from skitter.wiring.host_rules import stored_rules
-from skitter.wiring.node import DeskMaker, NodeOptions
+from skitter.wiring.node import DeskMaker
+from skitter.wiring.node_options import NodeOptions, machine_name
 from skitter.wiring.parts import job_entry, make_archive, make_sinks, seen_options
 from skitter.wiring.reach import make_reach
 from skitter.wiring.running import Beside, assemble
-from skitter.wiring.shared import Connected, connect_redis, join_redis, machine_name
-from skitter.wiring.workers import Helpers, node_crew
+from skitter.wiring.shared import join_redis
+from skitter.wiring.worker_words import node_crew
+from skitter.wiring.workers import Helpers
 
 LEFT_TO_OTHERS = frozenset({"interrupted"})
 """Ends of this process after which nodes go on."""

@@ -16,6 +16,7 @@ from skitter.job.parts import SeenKind
 from skitter.job.spec import Job, identity_difference
 from skitter.pipeline.base import Sink
 from skitter.types import JobNumber
+from skitter.wiring.connect import require_redis
 from skitter.wiring.databases import check_databases, make_databases
 from skitter.wiring.files import open_sinks, refuse_other_archive
 from skitter.wiring.host_rules import stored_rules
@@ -30,7 +31,6 @@ from skitter.wiring.parts import (
 )
 from skitter.wiring.reach import make_reach
 from skitter.wiring.running import Beside, assemble, caretaker, local_store
-from skitter.wiring.shared import require_redis
 from skitter.wiring.workers import open_helpers
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from skitter.config import RunOptions, job_files
 from skitter.crawl.recording import Recording
 from skitter.crawl.seeding import Seeder
-from skitter.crawl.summary import Totals
+from skitter.crawl.totals import Totals
 from skitter.errors import ConfigError, SkitterError
 from skitter.frontier.model import JobEntry
 from skitter.job.spec import Job, check_job, identity_difference

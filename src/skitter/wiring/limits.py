@@ -10,7 +10,7 @@ from collections.abc import Collection
 import msgspec
 
 from skitter.crawl.recording import job_mark
-from skitter.crawl.summary import Totals
+from skitter.crawl.totals import Totals
 from skitter.frontier.model import JobEntry, JobState
 from skitter.job.parts import Limits
 from skitter.job.spec import Job

@@ -30,8 +30,8 @@ from skitter.url.fingerprint import Fingerprinter
 from skitter.url.normalise import Normaliser
 from skitter.url.scope import Scope
 from skitter.wiring.answers import Answers, Question
+from skitter.wiring.connect import read_redis
 from skitter.wiring.parts import make_fetcher, make_guard
-from skitter.wiring.shared import read_redis
 
 MAX_BODY_BYTES = 1 << 30
 _MAX_REVISITS = 8

@@ -17,9 +17,9 @@ from skitter.crawl.survey import Found, Survey
 from skitter.errors import ConfigError, FrontierError
 from skitter.frontier.base import Frontier, FrontierReader
 from skitter.observability.stats import CrawlStats
-from skitter.wiring.node import NodeOptions, node_name
-from skitter.wiring.shared import connect_redis, machine_name
-from skitter.wiring.workers import PROGRAM_WORDS, environment, words_of
+from skitter.wiring.connect import connect_redis
+from skitter.wiring.node_options import NodeOptions, machine_name, node_name
+from skitter.wiring.worker_words import PROGRAM_WORDS, environment, words_of
 
 STATS_S = 1.0
 

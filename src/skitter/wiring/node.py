@@ -4,14 +4,12 @@ import fcntl
 import os
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from hashlib import blake2b
 from itertools import count
 from pathlib import Path
 
-from skitter.cluster.relief import Picker
-from skitter.config import DEFAULT_CONCURRENCY, RunOptions
+from skitter.config import RunOptions
 from skitter.crawl.desk import Desk, Desks, FreedHosts, JobGone
 from skitter.crawl.load import raise_file_limit
 from skitter.crawl.service import Service
@@ -20,44 +18,11 @@ from skitter.errors import ConfigError
 from skitter.job.spec import Job
 from skitter.types import JobNumber
 from skitter.wiring.assembly import Assembly
+from skitter.wiring.connect import connect_redis
+from skitter.wiring.node_options import NodeOptions, node_name
 from skitter.wiring.reach import make_reach
-from skitter.wiring.shared import (
-    Membership,
-    connect_redis,
-    join_redis,
-    machine_name,
-    open_master,
-)
+from skitter.wiring.shared import Membership, join_redis, open_master
 from skitter.wiring.store import Store
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NodeOptions:
-    """What one machine brings into a cluster."""
-
-    store: str | None = None
-    """URL of a Redis or Valkey store."""
-    cold: str | None = None
-    """URL of a PostgreSQL database for the tails of long queues."""
-    picker: Picker = Picker.HASH
-    control: str | None = None
-    """Address of a master, or the path of its socket."""
-    token: str = ""
-    name: str = ""
-    """What the machine is called; empty takes its host name."""
-    workers: int = 1
-    """How many are wanted from the start; others come by orders."""
-    max_workers: int | None = None
-    """Processes at a time, at most; None leaves it to the number of cores."""
-    idle_exit: int | None = None
-    data: Path = Path(".skitter/node")
-    concurrency: int = DEFAULT_CONCURRENCY
-    allow_private: bool = False
-    egress: str = ""
-    """The address of this machine that requests leave from; empty lets the system choose."""
-    hosts: Path | None = None
-    fast: bool = False
-    quiet: bool = False
 
 
 class DeskMaker:
@@ -156,17 +121,6 @@ def _take_place(stack: AsyncExitStack, data: Path, index: int) -> Path:
         stack.callback(os.close, fd)
         return place
     raise AssertionError
-
-
-def _machine_and_place(data: Path) -> str:
-    """Return a name for what runs from a directory of this machine, the same every time."""
-    path = str(data.resolve()).encode(errors="surrogateescape")
-    return f"{machine_name()}-{blake2b(path, digest_size=2).hexdigest()}"
-
-
-def node_name(options: NodeOptions) -> str:
-    """Return what the machine is called by those who give it orders."""
-    return options.name or _machine_and_place(options.data)
 
 
 async def _join(

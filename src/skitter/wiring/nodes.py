@@ -18,6 +18,7 @@ from skitter.crawl.inspect import Answer, Question, ask_running
 from skitter.errors import ConfigError, DataDirError, FrontierError, SkitterError
 from skitter.frontier.base import Frontier, FrontierReader
 from skitter.frontier.vultures import Buried
+from skitter.wiring.connect import PATIENCE_S, require_redis
 from skitter.wiring.look import Where
 from skitter.wiring.nodes_view import (
     Everyone,
@@ -29,7 +30,6 @@ from skitter.wiring.nodes_view import (
     rows_of,
     worker_facts,
 )
-from skitter.wiring.shared import PATIENCE_S, require_redis
 
 if TYPE_CHECKING:
     from skitter.frontier.redis.keys import Keys

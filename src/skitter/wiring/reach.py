@@ -1,17 +1,15 @@
 """How the requests of one process reach the web: where they leave, and what they are counted by."""
 
 import secrets
-import socket
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
-from ipaddress import ip_address, ip_network
+from ipaddress import ip_network
 
 from skitter.clock import Clock
 from skitter.crawl.address_gate import AddressGate, JobGate
 from skitter.crawl.rates import JobRates
 from skitter.crawl.shared_names import SharedNames
 from skitter.crawl.windows import JobWindows, Windows
-from skitter.errors import ConfigError
 from skitter.fetch.pool import PoolOptions
 from skitter.frontier.base import Frontier
 from skitter.job.spec import Job
@@ -67,21 +65,3 @@ def make_reach(
         names = SharedNames(frontier, clock)
         stack.push_async_callback(names.close)
     return Reach(windows=Windows(frontier, clock, egress), gate=gate, names=names, egress=egress)
-
-
-def checked_egress(text: str) -> str:
-    """Return an address of this machine, or say what is wrong with it."""
-    try:
-        address = str(ip_address(text))
-    except ValueError as error:
-        raise ConfigError(f"--egress {text}: wanted an IP address of this machine") from error
-    family = socket.AF_INET6 if ":" in address else socket.AF_INET
-    try:
-        with socket.socket(family, socket.SOCK_STREAM) as probe:
-            probe.bind((address, 0))
-    except OSError as error:
-        raise ConfigError(
-            f"--egress {text}: requests cannot leave from there ({error.strerror}); wanted an IP"
-            " address of this machine"
-        ) from error
-    return address

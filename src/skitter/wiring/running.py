@@ -13,7 +13,7 @@ from skitter.crawl.inspect import InspectServer
 from skitter.crawl.lifecycle import Crawl, Helper, Parts, Places
 from skitter.crawl.rights import EverySlot, Rights
 from skitter.crawl.seeding import Seeder
-from skitter.crawl.summary import Totals
+from skitter.crawl.totals import Totals
 from skitter.crawl.works import PATIENCE_S, EngineOptions, Works
 from skitter.frontier.embedded.frontier import EmbeddedFrontier
 from skitter.job.refresh import Policy

@@ -11,9 +11,9 @@ from skitter.frontier.embedded.datadir import DataDir
 from skitter.frontier.embedded.frontier import EmbeddedFrontier
 from skitter.politeness.settings.live import LiveSettings
 from skitter.politeness.settings.table import Table
+from skitter.wiring.connect import PATIENCE_S, read_redis, require_redis
 from skitter.wiring.look import Where
 from skitter.wiring.settings import Facts, SettingsKeeper, rows_of, values_of
-from skitter.wiring.shared import PATIENCE_S, read_redis, require_redis
 
 READ = frozenset({"list", "get"})
 

@@ -14,8 +14,8 @@ from skitter.frontier.embedded.frontier import EmbeddedFrontier
 from skitter.frontier.remote.wire import Store as AnyFrontier
 from skitter.job.spec import Job
 from skitter.types import JobNumber
+from skitter.wiring.connect import PATIENCE_S, connect_redis
 from skitter.wiring.look import Where, make_explainer
-from skitter.wiring.shared import PATIENCE_S, connect_redis
 
 
 async def undo_alias(where: Where, host: str, cold: str | None = None) -> dict[str, object]:

@@ -22,7 +22,7 @@ from skitter.observability.stats import CrawlStats
 from skitter.wiring.jobs import JobHost
 from skitter.wiring.limits import JobLimits
 from skitter.wiring.manager import NodeRun, manage
-from skitter.wiring.node import NodeOptions
+from skitter.wiring.node_options import NodeOptions
 from skitter.wiring.nodes import NodesKeeper, children
 from skitter.wiring.running import caretaker, local_store
 from skitter.wiring.settings import answering

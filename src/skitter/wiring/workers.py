@@ -1,17 +1,15 @@
 """Worker processes of this machine: as a node's members, or as the helpers of one crawl."""
 
-import os
 from contextlib import AsyncExitStack
 
-from skitter.cluster.crew import Crew, worker_command
-from skitter.config import RunOptions, env_name
+from skitter.cluster.crew import Crew
+from skitter.config import RunOptions
 from skitter.frontier.embedded.frontier import EmbeddedFrontier
-from skitter.wiring.node import NodeOptions
+from skitter.wiring.node_options import NodeOptions
 from skitter.wiring.store import Store
+from skitter.wiring.worker_words import node_crew
 
 SOCKET = "frontier.sock"
-PROGRAM_WORDS = len(worker_command())
-"""How many words of a worker's command line are the program itself."""
 
 
 class Helpers:
@@ -57,45 +55,3 @@ async def open_helpers(
     crew = node_crew(node)
     stack.callback(crew.kill)
     return Helpers(crew, server.quiet_left_s)
-
-
-def node_crew(options: NodeOptions) -> Crew:
-    """Return the workers of a machine, not yet started."""
-    return Crew(options.workers, lambda index: words_of(options, index), environment(options))
-
-
-def words_of(options: NodeOptions, index: int) -> list[str]:
-    """Return the command line of a worker that works in place ``index``."""
-    args = ["node", "--index", str(index), "--concurrency", str(options.concurrency)]
-    args += ["--data", str(options.data)]
-    if options.control is not None:
-        args += ["--control", options.control]
-    if options.name:
-        args += ["--name", options.name]
-    if options.idle_exit is not None:
-        args += ["--idle-exit", str(options.idle_exit)]
-    if options.egress:
-        args += ["--egress", options.egress]
-    if options.hosts is not None:
-        args += ["--hosts", str(options.hosts)]
-    if options.store is not None:
-        args += ["--picker", options.picker]
-    args += ["--allow-private"] if options.allow_private else []
-    args += ["--fast"] if options.fast else []
-    return worker_command(*args)
-
-
-def environment(options: NodeOptions) -> dict[str, str]:
-    """Hand over what must not be seen in a list of processes."""
-    env = {**os.environ}
-    given = {
-        "store": options.store,
-        "cold": options.cold,
-        "token": options.token,
-        "control": None,
-    }
-    for name, value in given.items():
-        env.pop(env_name(name), None)
-        if value:
-            env[env_name(name)] = value
-    return env

@@ -13,8 +13,8 @@ from skitter.cli.node_run import node_options
 from skitter.cluster.crew import Worker
 from skitter.config import resolve
 from skitter.errors import ConfigError
-from skitter.wiring.node import NodeOptions
-from skitter.wiring.workers import node_crew
+from skitter.wiring.node_options import NodeOptions
+from skitter.wiring.worker_words import node_crew
 
 STORE = "redis://user:hunter2@10.0.0.5:6379"
 MASTER = "http://10.0.0.5:8440"

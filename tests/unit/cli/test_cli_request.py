@@ -6,8 +6,9 @@ import pytest
 from cli_fakes import FakeCrawl, summary
 
 from skitter.cli import request as request_module
+from skitter.cli.paths import check_paths
 from skitter.cli.report import OK
-from skitter.cli.request import BadLines, Request, check_paths, crawl_on, seed_urls, wanted_job
+from skitter.cli.request import BadLines, Request, crawl_on, seed_urls, wanted_job
 from skitter.config import RunOptions, resolve
 from skitter.errors import ConfigError
 

@@ -13,7 +13,8 @@ import pytest
 from cli_fakes import FakeCrawl, RecordingDisplay, summary
 
 from skitter.cli.report import INTERRUPTED, OK, most_telling
-from skitter.cli.run import Interruptions, finish, run_crawl
+from skitter.cli.run import finish, run_crawl
+from skitter.cli.watched import Interruptions
 from skitter.config import RunOptions
 from skitter.crawl.summary import Summary
 from skitter.errors import SinkError

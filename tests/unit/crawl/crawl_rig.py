@@ -29,7 +29,7 @@ from skitter.crawl.relevance import Relevance
 from skitter.crawl.rights import EverySlot, Holdings, Rights
 from skitter.crawl.seeding import Seeder
 from skitter.crawl.sitemaps import SitemapFinder
-from skitter.crawl.summary import Totals
+from skitter.crawl.totals import Totals
 from skitter.crawl.traps.guard import TrapGuard, TrapLimits
 from skitter.crawl.trip import Visit
 from skitter.crawl.visit import Visitor

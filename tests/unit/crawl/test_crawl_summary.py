@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skitter.crawl.extraction import unmatched
-from skitter.crawl.summary import Totals, tally_of
+from skitter.crawl.summary import tally_of
+from skitter.crawl.totals import Totals
 from skitter.crawl.trip import Visit
 from skitter.frontier.model import Result, Tally
 from skitter.job.spec import check_job

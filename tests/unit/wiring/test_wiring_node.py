@@ -17,7 +17,8 @@ from skitter.job.spec import check_job
 from skitter.types import JobNumber
 from skitter.url.fingerprint import Fingerprinter
 from skitter.url.normalise import Normaliser
-from skitter.wiring.node import NodeOptions, open_member
+from skitter.wiring.node import open_member
+from skitter.wiring.node_options import NodeOptions
 from skitter.wiring.parts import job_entry
 
 JOBS = 25

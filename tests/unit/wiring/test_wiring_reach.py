@@ -11,7 +11,8 @@ from skitter.errors import ConfigError
 from skitter.frontier.embedded.frontier import EmbeddedFrontier
 from skitter.job.spec import Job, check_job
 from skitter.types import HostKey
-from skitter.wiring.reach import checked_egress, make_reach
+from skitter.wiring.egress import checked_egress
+from skitter.wiring.reach import make_reach
 
 HOST = HostKey("www.example.com")
 

@@ -1,0 +1,109 @@
+"""Opens stores that other processes use as well, without becoming a member there."""
+
+import math
+from contextlib import AsyncExitStack
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, NamedTuple
+
+from skitter.errors import ConfigError
+from skitter.frontier.model import SeenOptions
+from skitter.wiring.node_options import machine_name
+
+if TYPE_CHECKING:
+    from skitter.frontier.cold.base import ColdStore
+    from skitter.frontier.redis.frontier import RedisFrontier
+    from skitter.frontier.redis.nodes import Nodes
+
+PATIENCE_S = 8.0
+"""How long the command of a person waits for a store that is full, or in other trouble."""
+
+
+def require_redis() -> None:
+    """Raise when the client for Redis was left out of this installation."""
+    if find_spec("redis") is None:
+        raise ConfigError("--store: the client for Redis is missing; pip install 'skitter[redis]'")
+
+
+async def visit_place(
+    stack: AsyncExitStack,
+    store: str | None,
+    control: str | None,
+    token: str,
+    cold: str | None = None,
+) -> None:
+    """Open what a member would join, without becoming one; the stack closes it."""
+    if control is not None:
+        from skitter.frontier.remote.client import RemoteFrontier  # noqa: PLC0415  brings a client
+
+        frontier = RemoteFrontier(control, token, name=machine_name())
+        await frontier.open()
+        stack.push_async_callback(frontier.close)
+    elif store is not None and cold is not None:
+        await connect_redis(stack, store, cold=cold)
+    elif store is not None:
+        require_redis()
+        from skitter.frontier.redis.address import StoreAddress  # noqa: PLC0415
+        from skitter.frontier.redis.nodes import Nodes  # noqa: PLC0415
+
+        nodes = Nodes(StoreAddress.parse(store))
+        await nodes.open()
+        stack.push_async_callback(nodes.close)
+
+
+async def _open_cold(stack: AsyncExitStack, url: str, space: str) -> "ColdStore":
+    from skitter.frontier.cold.postgres import PostgresStore  # noqa: PLC0415  brings a client
+
+    cold = PostgresStore(url, space)
+    await cold.open()
+    stack.push_async_callback(cold.close)
+    return cold
+
+
+class Connected(NamedTuple):
+    """A store in Redis that this process uses without being a member."""
+
+    nodes: "Nodes"
+    frontier: "RedisFrontier"
+
+
+async def connect_redis(
+    stack: AsyncExitStack,
+    url: str,
+    seen: SeenOptions | None = None,
+    cold: str | None = None,
+    patience_s: float = math.inf,
+) -> Connected:
+    """Open a Redis or Valkey store; the stack closes it."""
+    require_redis()
+    from skitter.frontier.redis.address import StoreAddress  # noqa: PLC0415  brings a client
+    from skitter.frontier.redis.frontier import RedisFrontier  # noqa: PLC0415
+    from skitter.frontier.redis.nodes import Nodes  # noqa: PLC0415
+
+    nodes = Nodes(StoreAddress.parse(url), patience_s=patience_s)
+    await nodes.open()
+    stack.push_async_callback(nodes.close)
+    frontier = RedisFrontier(nodes, seen=seen)
+    await frontier.open()
+    stack.push_async_callback(frontier.close)
+    if cold is not None:
+        await frontier.keep_tails(await _open_cold(stack, cold, frontier.cold_space))
+    elif await frontier.cold_identity():
+        raise ConfigError(
+            "--store: the long queues of this store are in PostgreSQL; name it with --cold URL"
+        )
+    return Connected(nodes, frontier)
+
+
+async def read_redis(stack: AsyncExitStack, url: str) -> "RedisFrontier | None":
+    """Open a store for questions alone; None when no crawl is in it. Nothing is written there."""
+    require_redis()
+    from skitter.frontier.redis.address import StoreAddress  # noqa: PLC0415  brings a client
+    from skitter.frontier.redis.frontier import RedisFrontier  # noqa: PLC0415
+    from skitter.frontier.redis.nodes import Nodes  # noqa: PLC0415
+
+    nodes = Nodes(StoreAddress.parse(url))
+    await nodes.open(to_read=True)
+    stack.push_async_callback(nodes.close)
+    frontier = RedisFrontier(nodes)
+    stack.push_async_callback(frontier.close)
+    return frontier if await frontier.open_to_read() else None
