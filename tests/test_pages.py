@@ -28,7 +28,8 @@ from skitter.frontier.redis import handout as redis_handout
 from skitter.frontier.redis.address import DEFAULT_NAMESPACE
 from skitter.frontier.redis.keys import Keys
 from skitter.frontier.remote import server
-from skitter.job.parts import DEFAULT_AGENT, Http, Polite, Traps
+from skitter.job.agents import DEFAULT_AGENT
+from skitter.job.parts import Http, Polite, Traps
 from skitter.job.spec import check_job
 from skitter.pipeline.archive.writer import Archive
 from skitter.pipeline.csv_file import CsvSink

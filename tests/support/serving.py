@@ -2,11 +2,11 @@
 
 import threading
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import NamedTuple, Self
 
 from crawling import Run
 
@@ -19,27 +19,39 @@ class Answer:
     """Pieces are sent as chunks, one after the other."""
     content_type: str | None = "text/html; charset=utf-8"
     status: int = 200
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+class Heard(NamedTuple):
+    """One request as it came."""
+
+    path: str
+    headers: Mapping[str, str]
+    """By lower-case name."""
 
 
 class SmallSite:
     """Serves a few answers while its ``with`` block runs; every other path is not found.
 
-    ``asked`` holds the paths of all requests, ``sent`` how many bytes of bodies have left.
+    ``asked`` holds the paths of all requests, ``heard`` their headers as well, ``sent`` how many
+    bytes of bodies have left.
     """
 
-    def __init__(self, answers: Mapping[str, Answer | str]) -> None:
+    def __init__(self, answers: Mapping[str, Answer | str], address: str = "127.0.0.1") -> None:
         self.answers = {
             path: Answer(given.encode()) if isinstance(given, str) else given
             for path, given in answers.items()
         }
         self.asked: list[str] = []
+        self.heard: list[Heard] = []
         self.sent = 0
-        self._server = _Server(("127.0.0.1", 0), _Handler)
+        self._address = address
+        self._server = _Server((address, 0), _Handler)
         self._server.site = self
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,))
 
     def url(self, path: str = "/") -> str:
-        return f"http://127.0.0.1:{self._server.server_port}{path}"
+        return f"http://{self._address}:{self._server.server_port}{path}"
 
     def run(self, directory: Path, entry: str = "/", *flags: str) -> Run:
         """Return a crawl of the site."""
@@ -75,10 +87,13 @@ class _Handler(BaseHTTPRequestHandler):
         assert isinstance(server, _Server)
         site = server.site
         site.asked.append(self.path)
+        site.heard.append(Heard(self.path, {k.lower(): v for k, v in self.headers.items()}))
         answer = site.answers.get(self.path, Answer(b"not here", status=404))
         self.send_response(answer.status)
         if answer.content_type is not None:
             self.send_header("Content-Type", answer.content_type)
+        for name, value in answer.headers.items():
+            self.send_header(name, value)
         try:
             site.sent += self._send_body(answer.body)
         except ConnectionError:

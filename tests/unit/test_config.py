@@ -162,7 +162,7 @@ OF_A_CLUSTER = {
     "port",
 }
 """Where these have defaults, each command has its own."""
-NO_DEFAULT = {"depth", "pages", "time", "total_bytes", "warc", "hosts"} | OF_A_CLUSTER
+NO_DEFAULT = {"depth", "pages", "time", "total_bytes", "warc", "hosts", "contact"} | OF_A_CLUSTER
 
 
 def test_every_setting_has_names_a_default_and_a_place() -> None:

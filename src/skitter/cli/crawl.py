@@ -47,6 +47,7 @@ def crawl(  # noqa: PLR0913, PLR0917  one parameter a flag; the values are read 
     per_host: flag.PerHost = None,
     robots: flag.Robots = None,
     agent: flag.Agent = None,
+    contact: flag.Contact = None,
     timeout: flag.Timeout = None,
     max_bytes: flag.MaxBytes = None,
     concurrency: flag.Concurrency = None,

@@ -183,6 +183,14 @@ Robots = Annotated[
 Agent = Annotated[
     str | None, typer.Option(metavar="STR", help="User-Agent to send.", rich_help_panel=_MANNERS)
 ]
+Contact = Annotated[
+    str | None,
+    typer.Option(
+        metavar="URL",
+        help="Where you are to be reached, added to the User-Agent: https://… or mailto:….",
+        rich_help_panel=_MANNERS,
+    ),
+]
 Timeout = Annotated[
     float | None,
     typer.Option(metavar="S", help="Seconds for one page; default 60.", rich_help_panel=_MANNERS),

@@ -1,4 +1,4 @@
-"""What an exchange leaves for the archive, without the secrets of the job's headers."""
+"""What an exchange leaves for the archive, without the secrets of the job's headers and cookies."""
 
 import re
 
@@ -18,7 +18,8 @@ class Keeper:
     def __init__(self, job: Job, clock: Clock) -> None:
         self._clock = clock
         # Whatever a job adds to its requests may be a key to something.
-        names = "|".join(re.escape(name) for name in job.http.headers)
+        added = [*job.http.headers, *(["Cookie"] if job.http.cookies else [])]
+        names = "|".join(re.escape(name) for name in added)
         pattern = rf"(?im)^({names}):[^\r\n]*".encode()
         self._secrets = re.compile(pattern) if names else None
 

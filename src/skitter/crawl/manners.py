@@ -2,7 +2,7 @@
 
 import random
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
@@ -32,6 +32,7 @@ PACES_KEPT = 100_000
 LATELY_S = 10.0
 """A host may have been told a delay this long ago that was out of date by then."""
 THROTTLED = frozenset({429, 503})
+_NO_HOST = HostKey("")
 
 Send = Callable[[Request], Awaitable[Response]]
 """Makes one request."""
@@ -61,7 +62,6 @@ class Manners:
             per_host=job.polite.per_host,
             adaptive=job.polite.adaptive,
         )
-        self._agent = job.http.agent
         self._ask = partial(self._fetch_robots, fetcher.fetch)
         self._caches: dict[str, RobotsCache] = {}
         """The rules of sites for each name that we go by."""
@@ -88,7 +88,7 @@ class Manners:
 
     def _robots(self, url: str) -> RobotsCache:
         """Return the rules for the name by which the host of ``url`` is asked."""
-        agent = self.sites.agent(host_key(url)) if self.sites.any else self._agent
+        agent = self.sites.agent(host_key(url) if self.sites.renames else _NO_HOST)
         found = self._caches.get(agent)
         if found is None:
             # A crawl has an end: a site whose robots.txt cannot be read is asked again within
@@ -96,11 +96,6 @@ class Manners:
             options = RobotsOptions(unavailable_first_s=5.0)
             found = self._caches[agent] = RobotsCache(self._ask, agent, self._clock, options)
         return found
-
-    def agent_header(self, host: HostKey) -> Mapping[str, str]:
-        """Return the header that names us to a host, where another name is set for it."""
-        agent = self.sites.of(host).agent
-        return {} if agent is None else {"User-Agent": agent}
 
     @property
     def obeys_robots(self) -> bool:
@@ -161,7 +156,7 @@ class Manners:
                 response = await send(
                     Request(
                         url=at,
-                        headers=self.agent_header(host_key(at)),
+                        headers=self.sites.agent_header(host_key(at)),
                         cut_bytes=ROBOTS_BYTES,
                         keep_raw=self._keeper is not None,
                     )

@@ -1,5 +1,7 @@
 """What counts for a site in one job: what an operator has set for it, else what the job says."""
 
+from collections.abc import Mapping
+
 from skitter.crawl.rates import JobRates
 from skitter.job.spec import Job
 from skitter.politeness.decision import ALLOWED, Code, Decision
@@ -14,13 +16,19 @@ class SiteRules:
 
     def __init__(self, job: Job, live: LiveSettings | None = None) -> None:
         self._live = live or LiveSettings()
-        self._agent = job.http.agent
+        self._http = job.http
+        self._agent = job.http.agent_for(HostKey(""))
         self._types = job.http.types
 
     @property
     def any(self) -> bool:
         """Whether something is set at all; spares a look for every link where nothing is."""
         return self._live.any
+
+    @property
+    def renames(self) -> bool:
+        """Whether some host may be asked by another name than others."""
+        return self._live.any or bool(self._http.agents)
 
     @property
     def delays(self) -> bool:
@@ -38,7 +46,15 @@ class SiteRules:
 
     def agent(self, host: HostKey) -> str:
         """Return the name to ask a host by."""
-        return (self.of(host).agent if self._live.any else "") or self._agent
+        said = self.of(host).agent if self._live.any else None
+        if said:
+            return said
+        return self._http.agent_for(host) if self._http.agents else self._agent
+
+    def agent_header(self, host: HostKey) -> Mapping[str, str]:
+        """Return the header that names us to a host, where that is another name than usual."""
+        agent = self.agent(host)
+        return {} if agent == self._agent else {"User-Agent": agent}
 
     def types(self, host: HostKey) -> tuple[str, ...]:
         """Return the media types that are taken from a host."""

@@ -44,7 +44,7 @@ class Traveller:
         self._endings = endings
         self._free = free
         """Called when a response has arrived, so that its host may be asked again."""
-        self._headers = equipment.job.http.resolved_headers()
+        self._headers = equipment.job.http.own_headers()
         self._sites = equipment.manners.sites
         self._keeper = Keeper(equipment.job, equipment.clock) if equipment.keeps_raw else None
 
@@ -124,13 +124,15 @@ class Traveller:
 
     def _own_headers(self, trip: Trip) -> Mapping[str, str]:
         """Return the job's headers for its own sites, for they may hold secrets, and our name."""
-        named = self._with.manners.agent_header(trip.host) if self._sites.any else _NO_HEADERS
+        named = self._sites.agent_header(trip.host) if self._sites.renames else _NO_HEADERS
         if trip.history is not None:
             named = {**named, **trip.history.conditions(trip.url)}
         if not self._headers or not self._with.home.contains(trip.url, trip.host):
             return named
         downgraded = trip.lease.url.startswith("https") and not trip.url.startswith("https")
-        return named if downgraded else {**self._headers, **named}
+        if downgraded:
+            return named
+        return {**self._headers.for_url(trip.url, self._with.clock.now_ms() / 1000), **named}
 
     def _let_go(self, trip: Trip, verdict: Verdict) -> None:
         rest_ms = verdict.next_allowed_ms

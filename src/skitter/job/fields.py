@@ -8,12 +8,14 @@ from ipaddress import ip_network
 from typing import Annotated
 
 import re2
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, PlainValidator
 
 from skitter.errors import UrlError
+from skitter.job.cookies import has_controls
 from skitter.job.entry import entry_url
 from skitter.job.keywords import fold_keyword
 from skitter.job.rate import Rate as RequestRate
+from skitter.job.secrets import ENV_PREFIX, FILE_PREFIX
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
@@ -24,8 +26,8 @@ _OWN_HEADERS = frozenset({"host", "content-length", "transfer-encoding", "connec
 _SUFFIX = re.compile(r"\.?[A-Za-z0-9_+-]{1,16}")
 _DOMAIN = re.compile(r"[\w-]+(\.[\w-]+)*")
 _PARAMETER = re.compile(r"[^\s&=*?#]+\*?")
-
-ENV_PREFIX = "env:"
+_CONTACT = re.compile(r"https?://[!-'*-~]+|mailto:[!-'*-~]+@[!-'*-~]+")
+_WANTED_COOKIES = 'wanted a table of names and values, or "file:PATH" with a cookies.txt'
 
 
 def _job_id(value: str) -> str:
@@ -80,10 +82,38 @@ def _header_name(value: str) -> str:
 
 
 def _header_value(value: str) -> str:
-    if any(ord(char) < 0x20 and char != "\t" for char in value) or "\x7f" in value:
+    if has_controls(value):
         raise ValueError("a header value cannot hold control characters")
     if value.startswith(ENV_PREFIX) and not _ENV_REFERENCE.fullmatch(value):
         raise ValueError('wanted "env:NAME" with the name of an environment variable')
+    if value == FILE_PREFIX:
+        raise ValueError('wanted "file:PATH" with the name of a file')
+    return value
+
+
+def _cookies(value: object) -> str | dict[str, str]:
+    """Check a table of cookies, or the name of a file with them; says no value."""
+    if isinstance(value, str) and value.startswith(FILE_PREFIX):
+        return _header_value(value)
+    if not isinstance(value, dict):
+        raise ValueError(_WANTED_COOKIES)  # noqa: TRY004  pydantic turns this one into words
+    for name, said in value.items():
+        if not isinstance(name, str) or not _TOKEN.fullmatch(name):
+            raise ValueError(f"{name}: not a cookie name")
+        if not isinstance(said, str):
+            raise ValueError(f"{name}: wanted a string")  # noqa: TRY004
+        try:
+            _header_value(said)
+        except ValueError as error:
+            raise ValueError(f"{name}: {error}") from None
+        if ";" in said and not said.startswith(FILE_PREFIX):
+            raise ValueError(f"{name}: holds a semicolon, which ends a cookie")
+    return dict(value)
+
+
+def _contact(value: str) -> str:
+    if not _CONTACT.fullmatch(value):
+        raise ValueError('wanted "https://…" or "mailto:…", without spaces or brackets')
     return value
 
 
@@ -124,6 +154,12 @@ Agent = Annotated[str, AfterValidator(_agent)]
 MediaType = Annotated[str, AfterValidator(_media_type)]
 HeaderName = Annotated[str, AfterValidator(_header_name)]
 HeaderValue = Annotated[str, AfterValidator(_header_value)]
+Cookies = Annotated[
+    dict[str, str] | str,
+    PlainValidator(_cookies, json_schema_input_type=dict[str, str] | str),
+]
+Contact = Annotated[str, AfterValidator(_contact)]
+Agents = Annotated[tuple[Agent, ...], Field(strict=False, max_length=1000)]
 
 Depth = Annotated[int, Field(ge=0)]
 Priority = Annotated[int, Field(ge=0, le=9)]

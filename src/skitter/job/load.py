@@ -17,6 +17,7 @@ from skitter.errors import ConfigError, UrlError
 from skitter.job.entry import entry_url
 from skitter.job.fields import (
     Agent,
+    Contact,
     DelayS,
     Depth,
     Keywords,
@@ -29,6 +30,7 @@ from skitter.job.fields import (
 )
 from skitter.job.keywords import read_keywords
 from skitter.job.parts import SeenKind
+from skitter.job.secrets import anchored
 from skitter.job.spec import Job, Order, Sitemaps, check_job
 from skitter.url.scope import ScopeKind
 
@@ -59,6 +61,7 @@ class JobSettings(BaseModel):
     timeout: TimeoutS | None = None
     max_bytes: Size | None = None
     agent: Agent | None = None
+    contact: Contact | None = None
     robots: bool | None = None
     warc: str | None = None
     seen: Annotated[SeenKind, Field(strict=False)] | None = None
@@ -83,6 +86,7 @@ PLACES: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "timeout": (("http", "timeout"), ("http", "first_byte_timeout")),
     "max_bytes": (("http", "max_bytes"),),
     "agent": (("http", "agent"),),
+    "contact": (("http", "contact"),),
     "robots": (("polite", "robots"),),
     "warc": (("archive", "directory"),),
     "seen": (("seen", "kind"),),
@@ -92,8 +96,22 @@ PLACES: Mapping[str, tuple[tuple[str, ...], ...]] = {
 
 
 def load_job(path: Path) -> Job:
-    """Return the job in a ``.toml`` or ``.json`` file, or raise a ``ConfigError``."""
-    return check_job(_parse(path), str(path))
+    """Return the job in a ``.toml`` or ``.json`` file, or raise a ``ConfigError``.
+
+    Files that hold secrets are looked for from the directory of the job file.
+    """
+    job = check_job(_parse(path), str(path))
+    http, folder = job.http, path.parent
+    if not http.headers and not http.cookies:
+        return job
+    cookies = http.cookies
+    if isinstance(cookies, str):
+        cookies = anchored(cookies, folder)
+    else:
+        cookies = {name: anchored(value, folder) for name, value in cookies.items()}
+    headers = {name: anchored(value, folder) for name, value in http.headers.items()}
+    http = http.model_copy(update={"headers": headers, "cookies": cookies})
+    return job.model_copy(update={"http": http})
 
 
 def job_from_flags(
@@ -109,7 +127,10 @@ def job_from_flags(
     ``seeds`` is the name of a seed list ("-" for standard input); it names a job that has
     neither id nor entries.
     """
-    data = _nested(defaults or JobSettings())
+    below = defaults or JobSettings()
+    if base is not None and base.http.agents:
+        below = below.model_copy(update={"agent": None})
+    data = _nested(below)
     if base is not None:
         data = _merged(data, base.model_dump(exclude_unset=True))
     data = _merged(data, _nested(flags))

@@ -14,8 +14,8 @@ from pydantic_core import PydanticCustomError
 
 from skitter.database.address import without_secrets
 from skitter.errors import ConfigError
-from skitter.job.fields import ENV_PREFIX
 from skitter.job.part import OWN_VARIABLES, Part
+from skitter.job.secrets import ENV_PREFIX
 
 FILE_PREFIX: Final = "file:"
 MOST_NAME_BYTES: Final = 63

@@ -1,17 +1,17 @@
 """The tables of a job file: what may be said in each, with its defaults."""
 
-import os
 from collections.abc import Mapping
 from enum import StrEnum
 from typing import Annotated, Final
 
 from pydantic import Field, model_validator
 
-from skitter import __version__
-from skitter.errors import ConfigError
+from skitter.job.agents import DEFAULT_AGENT, choose_agent, is_default, with_contact
 from skitter.job.fields import (
-    ENV_PREFIX,
     Agent,
+    Agents,
+    Contact,
+    Cookies,
     DelayS,
     HeaderName,
     HeaderValue,
@@ -28,10 +28,11 @@ from skitter.job.fields import (
     TimeoutS,
     Window,
 )
-from skitter.job.part import OWN_VARIABLES, Part
+from skitter.job.part import Part
+from skitter.job.secrets import OwnHeaders
+from skitter.types import HostKey
 from skitter.url.canonical import SESSION_PARAMS, TRACKING_PARAMS, CanonicalRules
 
-DEFAULT_AGENT: Final = f"Skitter/{__version__}"
 DEFAULT_TYPES: Final = ("text/html", "application/xhtml+xml", "text/plain")
 
 
@@ -103,9 +104,26 @@ class Http(Part):
     agent: Agent = Field(
         default=DEFAULT_AGENT, description="User-Agent; robots.txt rules follow it."
     )
+    contact: Contact | None = Field(
+        default=None,
+        description='Where its operator is to be reached, added to the agent: "https://…" or'
+        ' "mailto:…".',
+    )
+    agents: Agents = Field(
+        default=(),
+        description="Several agents in place of one; a host always gets the same of them.",
+    )
     headers: dict[HeaderName, HeaderValue] = Field(
         default_factory=dict,
-        description='Sent to the entries\' own domains; "env:NAME" is filled in late.',
+        repr=False,
+        description='Sent to the entries\' own domains. "env:NAME" and "file:PATH" (from the job'
+        " file's directory) are filled in when the crawl starts.",
+    )
+    cookies: Cookies = Field(
+        default_factory=dict,
+        repr=False,
+        description='Names and values, sent and filled in like headers; or "file:PATH", a'
+        " cookies.txt, of which each URL gets what is for it. What servers set is not kept.",
     )
     types: MediaTypes = Field(
         default=DEFAULT_TYPES, description="Media types to keep; empty takes any."
@@ -132,10 +150,22 @@ class Http(Part):
         default=4, description="Attempts at one URL before it is given up."
     )
 
-    def resolved_headers(self, environ: Mapping[str, str] | None = None) -> dict[str, str]:
-        """Return the headers with every ``env:NAME`` filled in; never store or print the result."""
-        source = os.environ if environ is None else environ
-        return {name: _resolved(name, value, source) for name, value in self.headers.items()}
+    @model_validator(mode="after")
+    def _one_of_each(self) -> "Http":
+        if self.agents and not is_default(self.agent):
+            raise ValueError("agents: there is an agent as well; wanted one of the two")
+        if self.cookies and any(name.lower() == "cookie" for name in self.headers):
+            raise ValueError("cookies: there is a header Cookie as well; wanted one of the two")
+        return self
+
+    def own_headers(self, environ: Mapping[str, str] | None = None) -> OwnHeaders:
+        """Return headers and cookies with every value filled in; never store or print them."""
+        return OwnHeaders.read(self.headers, self.cookies, environ)
+
+    def agent_for(self, host: HostKey) -> str:
+        """Return the name by which a host is asked."""
+        agent = choose_agent(self.agents, host) if self.agents else self.agent
+        return with_contact(agent, self.contact)
 
 
 class Traps(Part):
@@ -242,17 +272,3 @@ class Urls(Part):
             sort_query=self.sort_query,
             max_length=self.max_length,
         )
-
-
-def _resolved(name: str, value: str, environ: Mapping[str, str]) -> str:
-    if not value.startswith(ENV_PREFIX):
-        return value
-    variable = value.removeprefix(ENV_PREFIX)
-    if variable.startswith(OWN_VARIABLES):
-        raise ConfigError(f"http.headers.{name}: {variable} is Skitter's own; wanted another one")
-    found = environ.get(variable)
-    if found is None:
-        raise ConfigError(f"http.headers.{name}: environment variable {variable} is not set")
-    if any(ord(char) < 0x20 and char != "\t" for char in found):
-        raise ConfigError(f"http.headers.{name}: {variable} holds control characters")
-    return found

@@ -15,7 +15,7 @@ from skitter.job.entry import without_credentials
 Path = tuple[str | int, ...]
 
 _VALUE_CHARS = 80
-_SECRET_FIELDS = ("headers", "sinks")
+_SECRET_FIELDS = ("headers", "cookies", "sinks")
 
 _WANTED: Mapping[str, str] = {
     "greater_than_equal": "{ge} or more",
@@ -87,9 +87,11 @@ def _line(fault: ErrorDetails, vocabulary: Vocabulary, name: Callable[[str], str
         return f"{where}: {_unknown_key(path, vocabulary)}"
     if _is_later_value(fault, vocabulary):
         return f"{where}: {show(fault['input'])} is not available yet"
-    if any(part in _SECRET_FIELDS for part in path):
+    given = fault["input"]
+    tells = given if isinstance(given, dict) else ()
+    if any(part in _SECRET_FIELDS for part in (*path, *tells)):
         return f"{where}: {_wanted(fault)}"
-    return f"{where}: {show(fault['input'])}: {_wanted(fault)}"
+    return f"{where}: {show(given)}: {_wanted(fault)}"
 
 
 def _wanted(fault: ErrorDetails) -> str:

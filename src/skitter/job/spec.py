@@ -1,8 +1,8 @@
 """The job: what a user asked for, as a checked and frozen value.
 
 A job file (TOML or JSON) has the names below; an unknown one is refused, so that a slip of the
-pen cannot become a crawl nobody wanted. Secrets need not enter a job: a header or the URL of a
-database may say ``env:NAME`` and is filled in when the crawl starts. They are never stored with it.
+pen cannot become a crawl nobody wanted. Secrets never enter a stored job: a header, a cookie or the
+URL of a database may say ``env:NAME`` or ``file:PATH`` and is filled in when the crawl starts.
 """
 
 import json
@@ -14,7 +14,6 @@ from pydantic import ConfigDict, Field, ValidationError, model_validator
 
 from skitter.errors import ConfigError
 from skitter.job.fields import (
-    ENV_PREFIX,
     Depth,
     EntryUrls,
     JobId,
@@ -38,12 +37,11 @@ from skitter.job.parts import (
 from skitter.job.problem import Vocabulary, refuse
 from skitter.job.refresh import Refresh, RefreshRule
 from skitter.job.rules import EXTRACTS, LinkRule, ListRules, RuleName, RuleSet
+from skitter.job.secrets import is_reference, may_be_stored
 from skitter.url.partition import Partition
 from skitter.url.scope import ScopeKind
 
 STORED_VERSION: Final = 1
-
-_SECRET_WORDS = ("cookie", "auth", "token", "secret", "key", "session", "password")
 
 
 class Kind(StrEnum):
@@ -206,13 +204,13 @@ class Job(Part):
         }
 
     def to_json(self) -> str:
-        """Return the job for storing; headers that look secret and passwords are left out."""
+        """Return the job for storing; cookies, passwords and secret-looking headers are left out."""
         data = self.model_dump(mode="json", by_alias=True, exclude_none=True)
-        data["http"]["headers"] = {
-            name: value
-            for name, value in self.http.headers.items()
-            if value.startswith(ENV_PREFIX) or not _looks_secret(name)
-        }
+        http = data["http"]
+        http["headers"] = {k: v for k, v in self.http.headers.items() if may_be_stored(k, v)}
+        cookies = self.http.cookies
+        if not isinstance(cookies, str):
+            http["cookies"] = {k: v for k, v in cookies.items() if is_reference(v)}
         data["sinks"] = [
             sink.without_secret().model_dump(mode="json", exclude_none=True) for sink in self.sinks
         ]
@@ -234,7 +232,7 @@ JOB_VOCABULARY: Final = Vocabulary(
     model=Job,
     later_keys={
         "": frozenset({"render", "related"}),
-        "http": frozenset({"agents", "cookies", "proxy", "proxies", "render"}),
+        "http": frozenset({"proxy", "proxies", "render"}),
     },
     later_values={
         "refresh.policy": frozenset({"classes", "adaptive"}),
@@ -283,8 +281,3 @@ def _default_sitemaps(kind: Kind) -> Sitemaps:
 
 def _default_order(keywords: tuple[str, ...]) -> Order:
     return Order.BEST if keywords else Order.BFS
-
-
-def _looks_secret(name: str) -> bool:
-    lowered = name.lower()
-    return any(word in lowered for word in _SECRET_WORDS)

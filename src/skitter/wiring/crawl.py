@@ -100,7 +100,7 @@ async def _enter_job(frontier: EmbeddedFrontier, job: Job, data: Path) -> JobNum
 
 async def _check(job: Job, options: RunOptions) -> None:
     await make_fetcher(job, options).close()
-    job.http.resolved_headers()
+    job.http.own_headers()
     if options.workers or options.store:
         refuse_unstored_secrets(job)
     if options.store:

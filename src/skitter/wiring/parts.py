@@ -17,6 +17,7 @@ from skitter.job.spec import Job
 from skitter.pipeline.base import Archive
 from skitter.pipeline.file_sink import FileSink
 from skitter.pipeline.sinks import make_sink
+from skitter.types import HostKey
 from skitter.wiring.reach import JobReach
 
 ARCHIVED_CODINGS = "gzip, deflate"
@@ -36,7 +37,7 @@ def make_fetcher(job: Job, options: RunOptions, reach: JobReach | None = None) -
     hosts = _hosts_table(options.hosts)
     guard = AddressGuard(allow_private=options.allow_private)
     resolver = Resolver(guard, hosts=hosts, lookup=None if reach is None else reach.names)
-    headers = default_headers(http.agent)
+    headers = default_headers(http.agent_for(HostKey("")))
     if options.warc is not None:
         headers["Accept-Encoding"] = ARCHIVED_CODINGS
     pool = PoolOptions() if reach is None else reach.pool
@@ -96,13 +97,15 @@ def job_entry(job: Job, *, filed: bool = True) -> JobEntry:
 
 
 def refuse_unstored_secrets(job: Job) -> None:
-    """Raise when other processes could not send a header of the job: secrets are not stored."""
-    stored = Job.from_json(job.to_json()).http.headers
-    missing = [name for name in job.http.headers if name not in stored]
+    """Raise when other processes could not send what the job says: secrets are not stored."""
+    stored, http = Job.from_json(job.to_json()).http, job.http
+    missing = [f"headers.{name}" for name in http.headers if name not in stored.headers]
+    if not isinstance(http.cookies, str):
+        missing += [f"cookies.{name}" for name in http.cookies if name not in stored.cookies]
     if missing:
         raise ConfigError(
-            f"http.headers.{missing[0]}: other processes work on this job, and a secret is not"
-            " kept in the store; write env:NAME and set NAME wherever they run"
+            f"http.{missing[0]}: other processes work on this job, and a secret is not kept in the"
+            " store; write env:NAME and set NAME wherever they run, or file:PATH"
         )
 
 

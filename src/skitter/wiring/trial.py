@@ -107,7 +107,8 @@ async def _fetched(job: Job, target: str, options: RunOptions) -> tuple[str, byt
         url = target
         for _ in range(MOST_REDIRECTS):
             await _ask_robots(job, fetcher, url)
-            response = await _fetch(job, fetcher, url)
+            downgraded = target.startswith("https") and not url.startswith("https")
+            response = await _fetch(job, fetcher, url, own=not downgraded)
             location = response.headers.get("location")
             if response.status not in range(300, 400) or not location:
                 break
@@ -121,20 +122,27 @@ async def _fetched(job: Job, target: str, options: RunOptions) -> tuple[str, byt
     return url, response.body, response.read_as
 
 
-async def _fetch(job: Job, fetcher: HttpFetcher, url: str) -> Response:
-    own = {host_key(entry) for entry in job.entries}
-    headers = job.http.resolved_headers() if host_key(url) in own else {}
+async def _fetch(job: Job, fetcher: HttpFetcher, url: str, *, own: bool) -> Response:
+    headers = _named(job, url)
+    if own and host_key(url) in {host_key(entry) for entry in job.entries}:
+        headers = {**job.http.own_headers().for_url(url, time.time()), **headers}
     return await fetcher.fetch(Request(url=url, headers=headers))
+
+
+def _named(job: Job, url: str) -> Mapping[str, str]:
+    return {"User-Agent": job.http.agent_for(host_key(url))}
 
 
 async def _ask_robots(job: Job, fetcher: HttpFetcher, url: str) -> None:
     if not job.polite.robots:
         return
-    response = await fetcher.fetch(Request(url=f"{origin(url)}/robots.txt"))
+    response = await fetcher.fetch(
+        Request(url=f"{origin(url)}/robots.txt", headers=_named(job, url))
+    )
     if response.status != 200:
         return
     rules = RobotsRules.parse(response.body.decode("utf-8", "replace"))
-    if not rules.for_agent(job.http.agent).decide(path_of(url)).allowed:
+    if not rules.for_agent(job.http.agent_for(host_key(url))).decide(path_of(url)).allowed:
         raise ConfigError(f"{url}: robots.txt forbids it; save the page and name the file")
 
 

@@ -74,20 +74,21 @@ def test_a_job_stored_by_another_version_is_refused() -> None:
 
 def test_headers_are_filled_in_from_the_environment_when_the_crawl_starts() -> None:
     http = job(http={"headers": {"Cookie": "env:MY_COOKIE", "X-Trace": "1"}}).http
-    assert http.resolved_headers({"MY_COOKIE": "sid=1"}) == {"Cookie": "sid=1", "X-Trace": "1"}
+    sent = http.own_headers({"MY_COOKIE": "sid=1"}).for_url("http://a.test/", 0)
+    assert sent == {"Cookie": "sid=1", "X-Trace": "1"}
     assert http.headers["Cookie"] == "env:MY_COOKIE"
 
 
 def test_a_variable_that_is_not_set_is_named() -> None:
     http = Http(headers={"Cookie": "env:MY_COOKIE"})
     with pytest.raises(ConfigError, match=r"http\.headers\.Cookie: .* MY_COOKIE is not set"):
-        http.resolved_headers({})
+        http.own_headers({})
 
 
 def test_a_variable_cannot_smuggle_a_second_header_in() -> None:
     http = Http(headers={"Cookie": "env:C"})
     with pytest.raises(ConfigError) as caught:
-        http.resolved_headers({"C": "a\r\nHost: evil"})
+        http.own_headers({"C": "a\r\nHost: evil"})
     assert "evil" not in str(caught.value)
 
 
