@@ -204,7 +204,7 @@ class Job(Part):
         }
 
     def to_json(self) -> str:
-        """Return the job for storing; cookies, passwords and secret-looking headers are left out."""
+        """Return the job for storing, without cookies, passwords and secret-looking headers."""
         data = self.model_dump(mode="json", by_alias=True, exclude_none=True)
         http = data["http"]
         http["headers"] = {k: v for k, v in self.http.headers.items() if may_be_stored(k, v)}
