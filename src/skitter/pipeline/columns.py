@@ -201,6 +201,8 @@ in write-ahead mode until the crawl ends), but a program that writes keeps the c
 ## Databases
 
 ```toml
+entries = ["https://example.com/"]
+
 [[sinks]]
 type = "postgresql"
 url = "env:NEWS_DB"     # or postgresql://user@host/database, or file:PATH
