@@ -29,9 +29,11 @@ from skitter.frontier.redis.address import DEFAULT_NAMESPACE
 from skitter.frontier.redis.keys import Keys
 from skitter.frontier.remote import server
 from skitter.job.agents import DEFAULT_AGENT
+from skitter.job.outputs import SCHEMES
 from skitter.job.parts import Http, Polite, Traps
 from skitter.job.spec import check_job
 from skitter.pipeline.archive.writer import Archive
+from skitter.pipeline.base import SINK_MARKS
 from skitter.pipeline.csv_file import CsvSink
 from skitter.pipeline.jsonl import JsonlSink
 from skitter.pipeline.parquet import ParquetSink
@@ -203,6 +205,7 @@ def test_the_marks_in_the_architecture_are_those_of_the_code() -> None:
     of_job = (scope_mark(job), traps_mark(job), linked.linked_mark(job), aliases_mark(job))
     kinds = {f"{name.partition(':')[0]}:" for name in of_job}
     outputs = {sink.MARK_PREFIX for sink in sinks} | {Archive.MARK_PREFIX}
+    outputs |= {f"{SINK_MARKS}{kind}:" for kind in SCHEMES}
     of_store = {table.MARKS, shared_names.MARK, f"{notices.LIST.partition(':')[0]}:"}
     assert shown == kinds | outputs | of_store | {"robots:", RUN_MARK}
 

@@ -13,8 +13,8 @@ from cut_proxy import CutProxy
 from postgres import PASSWORD, PostgresServer, shared_postgres, start_postgres
 from stores import HOST
 
+from skitter.database import connection
 from skitter.errors import StoreUnavailable
-from skitter.frontier.cold import database
 from skitter.frontier.cold.postgres import PostgresStore
 
 
@@ -27,7 +27,7 @@ def server(tmp_path: Path) -> Iterator[PostgresServer]:
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(database, "STATEMENT_S", 0.5)
+    monkeypatch.setattr(connection, "STATEMENT_S", 0.5)
 
 
 async def test_what_was_put_outlives_a_kill_of_the_server(tmp_path: Path) -> None:

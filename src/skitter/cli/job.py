@@ -93,6 +93,7 @@ def rejects(
     """List the records that were set aside: page, rule, field and reason.
 
     Also while the crawl runs. A page that is visited again and then has the field leaves the list.
+    Records that a database did not take are of the rule sinks, the latest hundred of each.
     """
     from skitter.cli.rejects import print_rejects  # noqa: PLC0415  heavy, not for --help
 

@@ -1,6 +1,6 @@
 """The columns of a result, one for each field of a page record, in its order.
 
-CSV header, Parquet schema, SQLite table and the reference page are all made from this list.
+CSV header, Parquet schema, tables of databases and the reference page are all made from this list.
 """
 
 from collections.abc import Callable, Sequence
@@ -127,21 +127,33 @@ values_of: Callable[[PageRecord], tuple[Value, ...]] = attrgetter(*NAMES)
 """Returns the fields of a record in the order of the columns."""
 
 _STORED = {
-    ColumnKind.TEXT: ("text", "string", "`TEXT`"),
-    ColumnKind.TIME: ("RFC 3339, UTC", "timestamp in milliseconds, UTC", "`TEXT`, RFC 3339, UTC"),
-    ColumnKind.INTEGER: ("number", "int64", "`INTEGER`"),
-    ColumnKind.BOOLEAN: ("`true` or `false`", "boolean", "`INTEGER`, 0 or 1"),
-    ColumnKind.LIST: ("JSON", "list of strings", "`TEXT`, JSON"),
-    ColumnKind.MAP: ("JSON", "map of strings to strings", "`TEXT`, JSON"),
-    ColumnKind.TABLE: ("JSON", "string, JSON", "`TEXT`, JSON"),
+    ColumnKind.TEXT: ("text", "string", "`TEXT`", "`text`", "string"),
+    ColumnKind.TIME: (
+        "RFC 3339, UTC",
+        "timestamp in milliseconds, UTC",
+        "`TEXT`, RFC 3339, UTC",
+        "`timestamptz`",
+        "date",
+    ),
+    ColumnKind.INTEGER: ("number", "int64", "`INTEGER`", "`bigint`", "number"),
+    ColumnKind.BOOLEAN: (
+        "`true` or `false`",
+        "boolean",
+        "`INTEGER`, 0 or 1",
+        "`boolean`",
+        "boolean",
+    ),
+    ColumnKind.LIST: ("JSON", "list of strings", "`TEXT`, JSON", "`jsonb`", "array"),
+    ColumnKind.MAP: ("JSON", "map of strings to strings", "`TEXT`, JSON", "`jsonb`", "document"),
+    ColumnKind.TABLE: ("JSON", "string, JSON", "`TEXT`, JSON", "`jsonb`", "document"),
 }
-"""How each kind is kept in CSV, Parquet and SQLite."""
+"""How each kind is kept in CSV, Parquet, SQLite, PostgreSQL and MongoDB."""
 
 _PAGE = """\
 # Outputs
 
-The ending of an output's name says its format. All hold the same records, one for each visit, in
-the order in which they were made safe.
+The ending of a file's name says its format; a job file may also name databases. All hold the same
+records, one for each visit; files in the order in which they were made safe.
 
 | ending | format |
 |---|---|
@@ -150,9 +162,14 @@ the order in which they were made safe.
 | `.parquet` | Apache Parquet, typed, compressed with Zstandard. |
 | `.sqlite` | SQLite 3, in the table `pages`. |
 
+| `type` in a job file | database |
+|---|---|
+| `postgresql` | A table of PostgreSQL 12 or newer. |
+| `mongodb` | A collection of MongoDB. |
+
 A record is safe in every output before its URL counts as done. Whatever stops a crawl, the same
-command goes on with it: what was written but not yet counted is cut off, so no record is torn and
-none is there twice.
+command goes on with it: what was written but not yet counted is cut off, or written once more in
+its place, so no record is torn and none is there twice.
 
 ## Columns
 
@@ -180,6 +197,48 @@ When the disk has no room for the file, the records stay where they are until th
 `url`, `job` and `visit` together are unique and indexed in this order. The table `meta` names the
 version of the layout and what wrote it. Other programs can read while the crawl writes (the file is
 in write-ahead mode until the crawl ends), but a program that writes keeps the crawl waiting.
+
+## Databases
+
+```toml
+entries = ["https://example.com/"]
+
+[[sinks]]
+type = "postgresql"
+url = "env:NEWS_DB"     # or postgresql://user@host/database, or file:PATH
+table = "pages"         # or "schema.table"; left out: named like the job
+
+[[sinks]]
+type = "mongodb"
+url = "mongodb://127.0.0.1/news"
+collection = "pages"    # left out: the id of the job
+```
+
+Each record is there once, by its URL, job and visit: what is written again takes the place of what
+was there, unless that is newer. So jobs may share a table or a collection; the field `job` tells
+them apart. `--fresh` deletes the records of its job there and no others. `--out` names files alone,
+and takes the place of those in the job file; databases stay.
+
+A server that does not answer, a wrong password or a table that does not fit is told when the crawl
+starts. A server that goes away later is waited for. A record that it does not take (one over 16 MB
+for MongoDB, one that breaks a constraint of yours) is set aside and the crawl goes on: the log
+names it, and `skitter job rejects` lists the latest hundred of them.
+
+A URL with a password is never shown or stored. Where a job is opened from a store (`--store`,
+`skitter up`) it has to be `env:NAME` or `file:PATH`, and NAME or PATH has to be there on every
+machine: on Redis each member writes the databases itself, before it reports a page as done; records
+that go to databases alone do not wait in Redis. Workers of a master need neither.
+
+**PostgreSQL.** The client comes with `pip install 'skitter[postgres]'`. The table is made where it
+is missing, and columns that it lacks are added; columns of your own stay. Then the user needs no
+more than `SELECT`, `INSERT` and `UPDATE` (`DELETE` for `--fresh`). A table named after a job has
+its id in small letters, with underscores for other signs. The unique index is on `md5(url)`, `job`
+and `visit`, since URLs may be longer than an index takes: ask for
+`WHERE md5(url) = md5('https://…')`. PostgreSQL has no NUL in texts, so it is left out.
+
+**MongoDB.** The client comes with `pip install 'skitter[mongo]'`. The `_id` is job, visit and URL
+with spaces between; `url` is indexed. Without `--fast` writes wait for a majority of the servers
+and their journals.
 """
 
 
@@ -192,7 +251,7 @@ def output_docs() -> str:
     kinds = [(kind, *stored) for kind, stored in _STORED.items()]
     return _PAGE.format(
         columns=_table(("column", "values", "always there", "meaning"), columns),
-        kinds=_table(("values", "CSV", "Parquet", "SQLite"), kinds),
+        kinds=_table(("values", "CSV", "Parquet", "SQLite", "PostgreSQL", "MongoDB"), kinds),
     )
 
 

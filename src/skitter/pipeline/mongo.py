@@ -197,7 +197,7 @@ def words(error: PyMongoError) -> str:
 
 
 def _absence(said: str) -> str:
-    if re.search("refused", said, re.IGNORECASE):
+    if re.search("refused|errno 111", said, re.IGNORECASE):
         return "connection refused"
     if re.search("name or service|address associated|name resolution", said, re.IGNORECASE):
         return "the name is not known"

@@ -393,8 +393,6 @@ def _distinct(links: Sequence[Link], leave_out: Mapping[_Key, bool]) -> list[Lin
     for link in links:
         key = (link.job, link.fp)
         other = found.get(key)
-        if other is None and key not in leave_out and len(link.url) <= MAX_URL_CHARS:
-            found[key] = link
-        elif other is not None and link.rank < other.rank and link.rank < SCORED_RANKS:
+        if (other is None and key not in leave_out and len(link.url) <= MAX_URL_CHARS) or (other is not None and link.rank < other.rank and link.rank < SCORED_RANKS):
             found[key] = link
     return list(found.values())
