@@ -17,6 +17,7 @@ from skitter.crawl.judge import Judge
 from skitter.crawl.keep import Keeper
 from skitter.crawl.linked import linked_mark
 from skitter.crawl.manners import Manners
+from skitter.crawl.media import MediaFinder
 from skitter.crawl.news import News, templates_mark
 from skitter.crawl.outputs import Outputs
 from skitter.crawl.recording import job_mark
@@ -96,6 +97,7 @@ class Assembly:
             sitemaps=sitemaps,
             guard=guard,
             extraction=Extraction.of(job, judge.links, clock),
+            media=MediaFinder.of(job, judge, normaliser, finder),
             news=news,
             refresh=Refresh.of(job, judge, clock),
             aliases=aliases,

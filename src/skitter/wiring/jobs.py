@@ -18,7 +18,12 @@ from skitter.wiring.answers import Answers, Question
 from skitter.wiring.assembly import Assembly
 from skitter.wiring.files import open_sinks
 from skitter.wiring.limits import JobLimits
-from skitter.wiring.parts import job_entry, make_sinks, refuse_unstored_secrets
+from skitter.wiring.parts import (
+    job_entry,
+    make_sinks,
+    refuse_unkept_media,
+    refuse_unstored_secrets,
+)
 from skitter.wiring.store import Store
 
 OUT = "out"
@@ -53,6 +58,7 @@ class JobHost:
         if not job.entries:
             raise ConfigError(f"{source}: entries: nothing to crawl; wanted one URL or more")
         refuse_unstored_secrets(job)
+        refuse_unkept_media(job)
         await self._refuse_other(job)
         number = await self._store.control.put_job(job_entry(job))
         assembly = self._assemblies.get(number) or await self._open_new(number, job)
