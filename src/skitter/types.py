@@ -19,6 +19,8 @@ class Role(IntEnum):
     PAGE = 0
     SITEMAP = 1
     """A list of URLs: a sitemap or a feed; it has no record among the pages."""
+    MEDIA = 2
+    """A picture, film or sound that a page shows; it has no record among the pages either."""
 
 
 class PageClass(IntEnum):

@@ -85,6 +85,7 @@ def read_parquet(path: Path) -> list[PageRecord]:
     rows = pq.read_table(path).to_pylist()
     for row in rows:
         row["fields"], row["labels"] = json.loads(row["fields"]), dict(row["labels"])
+        row["media"] = json.loads(row["media"])
         at = row["fetched_at"].isoformat(timespec="milliseconds")
         row["fetched_at"] = at.replace("+00:00", "Z")
     return [PageRecord(**row) for row in rows]

@@ -13,7 +13,7 @@ _ENDS = {
     "interrupted": "Interrupted, everything so far is kept",
     "waiting": "Nothing may be fetched for a while",
 }
-_JSON_FIELDS = ("pages", "ok", "failed", "refused", "duplicates", "queued", "seconds")
+_JSON_FIELDS = ("pages", "ok", "failed", "refused", "duplicates", "media", "queued", "seconds")
 
 
 def summary_json(summary: Summary) -> dict[str, object]:
@@ -70,6 +70,9 @@ def _counts(summary: Summary) -> list[str]:
         lines.append(f"  {'not followed':<12}  {_ranked(summary.cut)}")
     if summary.sitemaps or summary.sitemap_faults or summary.only_sitemaps:
         lines.append(f"  {'sitemaps':<12}  {_sitemaps(summary)}")
+    if summary.media:
+        files = wording.plural(summary.media, "file")
+        lines.append(f"  {'media':<12}  {files} that pages show, in the archive")
     for rule, pages in summary.unmatched.items():
         tried = wording.plural(pages, "page")
         lines.append(f"  {'warning':<12}  rule {rule} found nothing on {tried}")

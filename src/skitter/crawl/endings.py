@@ -6,7 +6,6 @@ from skitter.crawl.trip import Trip, Visit
 from skitter.errors import AddressRefused, FetchError, TooManyRedirects, TypeRefused
 from skitter.fetch.base import Response
 from skitter.frontier.model import Link, Result
-from skitter.pipeline.record import SITEMAP_CLASS
 from skitter.politeness.decision import Code, Decision
 from skitter.politeness.pace import Verdict
 from skitter.politeness.retry import RetryPolicy
@@ -37,8 +36,6 @@ class Endings:
         record = begin_record(
             trip, equipment.job, outcome, error, at_ms or equipment.clock.now_ms()
         )
-        if not trip.is_page:
-            record.page_class = SITEMAP_CLASS
         if response is not None:
             take_headers(record, response)
         return Visit(

@@ -13,6 +13,7 @@ from skitter.crawl.extraction import Extraction
 from skitter.crawl.hops import Reservations
 from skitter.crawl.judge import Judge
 from skitter.crawl.manners import Manners
+from skitter.crawl.media import MediaFinder
 from skitter.crawl.news import News
 from skitter.crawl.refresh import Refresh
 from skitter.crawl.relevance import Relevance
@@ -54,6 +55,8 @@ class Equipment:
     """What the job's rules take of pages; None where it has none."""
     drift: Drift | None = None
     """Notices fields that are found no more; None where nothing is taken of pages."""
+    media: MediaFinder | None = None
+    """Finds the files that pages show; None where the job asks for none."""
     news: News | None = None
     """Tells articles from pages of links; None unless the job is a news job."""
     refresh: Refresh | None = None

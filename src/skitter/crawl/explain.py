@@ -13,7 +13,7 @@ from skitter.errors import UrlError
 from skitter.frontier.base import FrontierReader
 from skitter.frontier.model import Sighting, UrlState
 from skitter.job.spec import Job, Sitemaps
-from skitter.types import JobNumber
+from skitter.types import JobNumber, Role
 from skitter.url.normalise import Normaliser, NormalUrl
 
 _STATE_WORDS = {
@@ -46,11 +46,12 @@ class Explainer:
         except UrlError as error:
             return {"url": url, "state": "unknown", "why": str(error)}
         sighting, fp = await self.reader.look(self.number, normal.host, normal.fp), normal.fp
-        if sighting.state is UrlState.UNKNOWN:
-            listing = self.normaliser.as_sitemap(normal)
-            as_sitemap = await self.reader.look(self.number, listing.host, listing.fp)
-            if as_sitemap.state is not UrlState.UNKNOWN:
-                sighting, fp = as_sitemap, listing.fp
+        for role in (Role.SITEMAP, Role.MEDIA):
+            if sighting.state is UrlState.UNKNOWN:
+                other = self.normaliser.in_role(normal, role)
+                found_so = await self.reader.look(self.number, other.host, other.fp)
+                if found_so.state is not UrlState.UNKNOWN:
+                    sighting, fp = found_so, other.fp
         found: dict[str, object] = {
             "url": normal.url,
             "job": self.job.id,

@@ -196,6 +196,7 @@ class Crawl:
             sitemaps=totals.sitemaps,
             sitemap_urls=totals.sitemap_urls,
             sitemap_faults=totals.sitemap_faults,
+            media=totals.media,
             only_sitemaps=self._job.sitemaps is Sitemaps.ONLY,
             aliases=aliases.book.kept_names() if aliases is not None else {},
             left_out=totals.aliases,

@@ -60,6 +60,9 @@ class Quota:
             stats.run_bytes += record.bytes or 0
             if record.status is not None:
                 stats.status_codes[record.status] += 1
+        elif visit.media is not None:
+            self._bytes += visit.media.bytes or 0
+            stats.run_bytes += visit.media.bytes or 0
         # Most sitemaps are guessed at, and what the trap guard cuts has a list of its own.
         is_page = visit.lease.role is Role.PAGE and (visit.record is None or record is not None)
         if visit.reason and is_page and visit.result is not Result.DEFER:

@@ -10,9 +10,11 @@ from skitter.fetch.base import Response
 from skitter.job.refresh import Policy
 from skitter.job.spec import Job, Kind
 from skitter.parse.page import ParsedPage
-from skitter.pipeline.record import SITEMAP_CLASS, PageRecord, decode_line
-from skitter.types import Outcome, PageClass
+from skitter.pipeline.record import MEDIA_CLASS, SITEMAP_CLASS, PageRecord, decode_line
+from skitter.types import Outcome, PageClass, Role
 from skitter.url.normalise import NormalUrl
+
+_CLASSES = {Role.SITEMAP: SITEMAP_CLASS, Role.MEDIA: MEDIA_CLASS}
 
 
 def begin_record(
@@ -39,7 +41,7 @@ def begin_record(
 
 def _page_class(trip: Trip, job: Job) -> str:
     if not trip.is_page:
-        return SITEMAP_CLASS
+        return _CLASSES[trip.lease.role]
     if job.refresh.policy is Policy.WINDOW and job.kind in (Kind.SITE, Kind.WEB):
         # All of them wait in the queue for pages that come again.
         return "data"
@@ -57,7 +59,7 @@ def lead_to(visit: Visit, trip: Trip, target: NormalUrl) -> PageRecord:
 _LASTING = (
     "outcome", "page_class", "content_type", "encoding", "bytes", "digest", "title", "description",
     "image", "author", "published", "language", "canonical", "text", "n_links", "fields",
-    "duplicate_of", "truncated",
+    "media", "duplicate_of", "truncated",
 )  # fmt: skip
 """What stays as it was where nothing has changed."""
 

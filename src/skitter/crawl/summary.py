@@ -19,6 +19,8 @@ def tally_of(visit: Visit) -> Tally:
         return (("rejected", 1), ("body_bytes", visit.record.bytes or 0), *_tally_rules(visit))
     if visit.record is not None and visit.lease.role is Role.SITEMAP:
         return _tally_sitemap(visit.record, guessed=not visit.lease.referrer)
+    if visit.media is not None:
+        return (("media", 1), ("body_bytes", visit.media.bytes or 0))
     return ()
 
 
@@ -92,6 +94,7 @@ class Summary:
     sitemaps: int = 0
     sitemap_urls: int = 0
     sitemap_faults: int = 0
+    media: int = 0
     only_sitemaps: bool = False
     """Whether the crawl was to follow nothing but sitemaps."""
     rejected: int = 0

@@ -11,6 +11,7 @@ from skitter.crawl.aliases.ending import is_left_out
 from skitter.crawl.endings import Endings
 from skitter.crawl.equipment import Equipment
 from skitter.crawl.keep import Keeper
+from skitter.crawl.media import accept_media, media_link
 from skitter.crawl.records import lead_to, recorded_url
 from skitter.crawl.robots_errand import RobotsErrand
 from skitter.crawl.trip import Ended, Trip, Visit
@@ -24,7 +25,7 @@ from skitter.pipeline.record import JUMP_CLASS
 from skitter.politeness.decision import Code, Decision
 from skitter.politeness.pace import Verdict
 from skitter.politeness.robots_entry import AgentRobots
-from skitter.types import Outcome
+from skitter.types import Outcome, Role
 from skitter.url.normalise import NormalUrl
 
 MAX_HOP_WAIT_MS = 10_000
@@ -54,15 +55,17 @@ class Traveller:
         *,
         stream: Taker | None = None,
         limits: FetchLimits | None = None,
+        types: tuple[str, ...] | None = None,
     ) -> Response:
         """Fetch, following redirects, each hop judged on its own; raises ``Ended`` on the way.
 
-        With ``stream`` the body goes there, whatever its media type. Raises ``PutOff`` when a
-        request has to wait for longer than a visit may.
+        With ``stream`` the body goes there, whatever its media type; else it has to be of one of
+        ``types``, or of the job's. Raises ``PutOff`` when a request has to wait for longer than a
+        visit may.
         """
         await self._robots_allow(trip)
         while True:
-            response, verdict = await self._request(trip, stream, limits)
+            response, verdict = await self._request(trip, stream, limits, types)
             match next_hop(trip.url, response):
                 case Follow(target):
                     if trip.is_page and self._with.judge.is_jump(trip.url):
@@ -83,16 +86,22 @@ class Traveller:
                     return response
 
     async def _request(
-        self, trip: Trip, stream: Taker | None, limits: FetchLimits | None
+        self,
+        trip: Trip,
+        stream: Taker | None,
+        limits: FetchLimits | None,
+        types: tuple[str, ...] | None,
     ) -> tuple[Response, Verdict]:
         equipment = self._with
         keeps = self._keeper is not None and stream is None
         rights, windows = equipment.rights, equipment.windows
+        if types is None:
+            types = self._sites.types(trip.host) if stream is None else ()
         try:
             request = Request(
                 url=trip.url,
                 headers=self._own_headers(trip),
-                accept_types=self._sites.types(trip.host) if stream is None else (),
+                accept_types=types,
                 keep_raw=keeps,
                 stream=stream,
                 limits=limits,
@@ -125,6 +134,8 @@ class Traveller:
     def _own_headers(self, trip: Trip) -> Mapping[str, str]:
         """Return the job's headers for its own sites, for they may hold secrets, and our name."""
         named = self._sites.agent_header(trip.host) if self._sites.renames else _NO_HEADERS
+        if trip.lease.role is Role.MEDIA:
+            named = {**named, "Accept": accept_media(trip.lease)}
         if trip.history is not None:
             named = {**named, **trip.history.conditions(trip.url)}
         if not self._headers or not self._with.home.contains(trip.url, trip.host):
@@ -204,8 +215,7 @@ class Traveller:
         trip.chain.append(trip.url)
         try:
             normal = self._with.normaliser.absolute(target)
-            if not trip.is_page:
-                normal = self._with.normaliser.as_sitemap(normal)
+            normal = self._with.normaliser.in_role(normal, trip.lease.role)
             self._judge_hop(trip, normal)
             await self._settle_hop(trip, normal, response)
         except UrlError as error:
@@ -253,7 +263,7 @@ class Traveller:
         if len(trip.chain) > limit:
             raise TooManyRedirects(trip.lease.url, f"more than {limit} redirects")
         if not trip.is_page:
-            self._judge_sitemap_hop(trip, normal)
+            self._judge_other_hop(trip, normal)
             return
         decision = self._with.judge.explain(normal.url, normal.host, trip.lease.depth)
         if decision.allowed:
@@ -267,10 +277,11 @@ class Traveller:
         lead_to(visit, trip, normal)
         raise Ended(visit)
 
-    def _judge_sitemap_hop(self, trip: Trip, normal: NormalUrl) -> None:
+    def _judge_other_hop(self, trip: Trip, normal: NormalUrl) -> None:
         refusal = self._sites.explain(normal.host, 0)
-        # What a site or a person names may lie anywhere: what it lists is judged.
-        near = trip.lease.depth == 0 or self._with.sitemaps.is_near(normal, trip.lease.host)
+        # What a site or a person names may lie anywhere: what it lists is judged. Pictures, too.
+        named = trip.lease.depth == 0 or trip.lease.role is Role.MEDIA
+        near = named or self._with.sitemaps.is_near(normal, trip.lease.host)
         if near and refusal.allowed:
             return
         code = Code.SCOPE if refusal.allowed else refusal.code
@@ -381,4 +392,6 @@ class Traveller:
             return self._with.finder.make_link(
                 target, lease.depth, lease.url, lease.rank, data=lease.data
             )
+        if lease.role is Role.MEDIA:
+            return media_link(self._with.finder, self._with.normaliser, target, lease)
         return self._with.sitemaps.link(target, lease.depth, lease.url, lease.rank)

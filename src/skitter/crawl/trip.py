@@ -7,7 +7,9 @@ from skitter.crawl.history import History
 from skitter.fetch.base import Raw
 from skitter.frontier.model import Hop, Lease, Link, Result
 from skitter.pipeline.record import PageRecord, is_listed
-from skitter.types import Fingerprint, HostKey, Role
+from skitter.types import Fingerprint, HostKey, Outcome, Role
+
+_CAME: frozenset[str] = frozenset({Outcome.OK, Outcome.NOINDEX})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +59,13 @@ class Visit:
         if record is None or self.lease.role is not Role.PAGE:
             return None
         return record if is_listed(record.page_class, record.outcome) else None
+
+    @property
+    def media(self) -> PageRecord | None:
+        """The record of a picture, film or sound that came."""
+        if self.record is None or self.lease.role is not Role.MEDIA:
+            return None
+        return self.record if self.record.outcome in _CAME else None
 
     @property
     def weight(self) -> int:

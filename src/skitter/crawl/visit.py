@@ -20,6 +20,7 @@ from skitter.crawl.history import (
     history_mark,
     read_history,
 )
+from skitter.crawl.media_visit import MediaVisitor
 from skitter.crawl.ordering import is_doubtful
 from skitter.crawl.records import describe, take_over
 from skitter.crawl.sitemap_visit import SitemapVisitor
@@ -37,7 +38,7 @@ from skitter.parse.simhash import visible_texts
 from skitter.pipeline.record import TRAP_CLASS, PageRecord
 from skitter.politeness.decision import Code, Decision
 from skitter.politeness.directives import robots_directives
-from skitter.types import HostKey, Outcome
+from skitter.types import HostKey, Outcome, Role
 from skitter.url.parse import Base
 
 log = logging.getLogger(__name__)
@@ -66,6 +67,7 @@ class Visitor:
         self._endings = Endings(equipment)
         self._traveller = Traveller(equipment, self._endings, free)
         self._sitemaps = SitemapVisitor(equipment, self._traveller, self._endings)
+        self._media = MediaVisitor(equipment, self._traveller, self._endings, free)
         self._doubtful: WeakValueDictionary[HostKey, _Turn] = WeakValueDictionary()
         """By host: whose turn it is among the pages that may lie in a trap."""
         self._unheld: list[Link] = []
@@ -81,6 +83,7 @@ class Visitor:
             keep=(
                 equipment.extraction is not None
                 or equipment.news is not None
+                or equipment.media is not None
                 or equipment.refresh is not None
                 or (rules is not None and rules.restricted)
             ),
@@ -144,6 +147,8 @@ class Visitor:
             raise Ended(self._endings.later(trip, Result.DEFER, at_ms, ""))
 
     async def _visit(self, trip: Trip) -> Visit:
+        if trip.lease.role is Role.MEDIA:
+            return await self._media.visit(trip)
         other = await under_kept_name(self._with, self._endings, trip)
         if other is not None:
             self._free(Freed(trip.lease.id, trip.host, unasked=True))
@@ -248,6 +253,9 @@ class Visitor:
         if trip.wider_scope:
             visit.wider_scope = [trip.url]
             equipment.widen(visit.wider_scope)
+        if equipment.media is not None:
+            shown = equipment.media.take(visit, page, trip, pictures=not directives.noimageindex)
+            visit.links = [*visit.links, *shown]
         if not directives.nofollow:
             visit.links = [*visit.links, *ruled, *self._links(trip, page, visit.record)]
         return visit

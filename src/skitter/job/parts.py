@@ -53,7 +53,7 @@ class Limits(Part):
         default=None, description="Stop a run after this many seconds; none = no limit."
     )
     bytes: Size | None = Field(
-        default=None, description="Stop after this many bytes of pages; none = no limit."
+        default=None, description="Stop after this many bytes of pages and media; none = no limit."
     )
     queue: Size = Field(
         default=1_000_000, description="URLs waiting at most, before `overflow` decides."
@@ -62,6 +62,12 @@ class Limits(Part):
         default=Overflow.SPILL,
         description="Beyond `queue`: keep new links (on disk; of a shared store, in it and its"
         " cold store), or drop and count.",
+    )
+    media_bytes: Size = Field(
+        default=10_000_000, description="Bytes of one file at most that `media` asks for."
+    )
+    media_per_page: Annotated[int, Field(ge=1, le=10_000)] = Field(
+        default=20, description="Files of one page at most that `media` asks for."
     )
 
 

@@ -8,7 +8,7 @@ URL of a database may say ``env:NAME`` or ``file:PATH`` and is filled in when th
 import json
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Annotated, Final
+from typing import Annotated, Final, Literal
 
 from pydantic import ConfigDict, Field, ValidationError, model_validator
 
@@ -42,6 +42,10 @@ from skitter.url.partition import Partition
 from skitter.url.scope import ScopeKind
 
 STORED_VERSION: Final = 1
+
+
+MediaKind = Literal["image", "video", "audio"]
+"""What kind of file a page shows, as its media type begins."""
 
 
 class Kind(StrEnum):
@@ -142,6 +146,11 @@ class Job(Part):
         default=(),
         description="Links that only lead on to others, such as those of a search engine: where"
         " they lead is queued in their place.",
+    )
+    media: Annotated[tuple[MediaKind, ...], Field(strict=False)] = Field(
+        default=(),
+        description="Files that pages show and that are fetched into the archive as well:"
+        " `image`, `video`, `audio`. They may lie on any host; the record names them.",
     )
     refresh: RefreshRule = Field(
         default=Refresh(),

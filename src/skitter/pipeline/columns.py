@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 from skitter.pipeline.record import PageRecord
 
-Value: TypeAlias = "str | int | list[str] | dict[str, Any] | None"
+Value: TypeAlias = "str | int | list[Any] | dict[str, Any] | None"
 """What a field of a record holds; truth values count as whole numbers."""
 
 
@@ -86,6 +86,13 @@ COLUMNS = (
     Column("text", _TEXT, "Main text of the page."),
     Column("n_links", _INTEGER, "Links found on the page."),
     Column("fields", _TABLE, "What the rules of the job took from the page.", always=True),
+    Column(
+        "media",
+        _TABLE,
+        "Pictures, films and sounds fetched with the page: a list with the `url` and `kind` of"
+        " each.",
+        always=True,
+    ),
     Column("etag", _TEXT, "`ETag` header of the response."),
     Column("last_modified", _TEXT, "`Last-Modified` header of the response."),
     Column(

@@ -13,7 +13,9 @@ TRAP_CLASS = "trap"
 """The page class of URLs that were queued and then taken for part of a trap, unasked."""
 JUMP_CLASS = "jump"
 """The page class of links that only lead on to others."""
-UNLISTED = frozenset({SITEMAP_CLASS, TRAP_CLASS, JUMP_CLASS})
+MEDIA_CLASS = "media"
+"""The page class of pictures, films and sounds that pages show."""
+UNLISTED = frozenset({SITEMAP_CLASS, TRAP_CLASS, JUMP_CLASS, MEDIA_CLASS})
 """Page classes that are in the page index alone: no output lists them."""
 
 
@@ -57,6 +59,8 @@ class PageRecord(msgspec.Struct, kw_only=True):
     n_links: int | None = None
     fields: dict[str, Any] = {}
     """What the rules of the job took of the page: texts, numbers, lists and tables of these."""
+    media: list[dict[str, str]] = []
+    """Files that are fetched because the page shows them: ``url`` and ``kind`` of each."""
     etag: str | None = None
     last_modified: str | None = None
     changed: bool | None = None

@@ -15,6 +15,8 @@ _VALUED = frozenset({"unavailable_after", "max-snippet", "max-image-preview", "m
 
 _NOINDEX = frozenset({"noindex", "none"})
 _NOFOLLOW = frozenset({"nofollow", "none"})
+_NOIMAGES = frozenset({"noimageindex"})
+_TELLING = _NOINDEX | _NOFOLLOW | _NOIMAGES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,6 +25,8 @@ class Directives:
 
     noindex: bool = False
     nofollow: bool = False
+    noimageindex: bool = False
+    """The pictures on it are not to be taken."""
     reasons: tuple[str, ...] = ()
     """Where each was found, for a person."""
 
@@ -42,13 +46,14 @@ def robots_directives(meta: Iterable[str], x_robots_tag: str | None, agent: str)
         found += [("X-Robots-Tag", word) for word in _for_agent(x_robots_tag, agent)]
     if not found:
         return NO_DIRECTIVES
-    telling = [pair for pair in found if pair[1] in _NOINDEX or pair[1] in _NOFOLLOW]
+    telling = [pair for pair in found if pair[1] in _TELLING]
     if not telling:
         return NO_DIRECTIVES
     words = {word for _, word in telling}
     return Directives(
         noindex=not words.isdisjoint(_NOINDEX),
         nofollow=not words.isdisjoint(_NOFOLLOW),
+        noimageindex=not words.isdisjoint(_NOIMAGES),
         reasons=tuple(dict.fromkeys(f"{place}: {word}" for place, word in telling)),
     )
 

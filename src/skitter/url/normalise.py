@@ -8,7 +8,7 @@ import re
 from typing import NamedTuple
 
 from skitter.errors import InvalidUrl
-from skitter.types import Fingerprint, HostKey
+from skitter.types import Fingerprint, HostKey, Role
 from skitter.url.canonical import Canonicaliser, CanonicalRules, fetch_url
 from skitter.url.fingerprint import Fingerprinter
 from skitter.url.host import host_key
@@ -77,7 +77,13 @@ class Normaliser:
 
     def as_sitemap(self, normal: NormalUrl) -> NormalUrl:
         """Return the same URL as a list of URLs, which is known apart from the page."""
-        return normal._replace(fp=self._fingerprint(f"sitemap {normal.canonical}"))
+        return self.in_role(normal, Role.SITEMAP)
+
+    def in_role(self, normal: NormalUrl, role: Role) -> NormalUrl:
+        """Return the same URL as it is known in a role; a page is known by the URL alone."""
+        if role is Role.PAGE:
+            return normal
+        return normal._replace(fp=self._fingerprint(f"{role.name.lower()} {normal.canonical}"))
 
 
 def _with_scheme(text: str) -> str:

@@ -18,6 +18,7 @@ from skitter.crawl.judge import Judge
 from skitter.crawl.keep import Keeper
 from skitter.crawl.linked import linked_mark
 from skitter.crawl.manners import Manners
+from skitter.crawl.media import MediaFinder
 from skitter.crawl.news import News, templates_mark
 from skitter.crawl.outputs import Outputs
 from skitter.crawl.recording import job_mark
@@ -103,6 +104,7 @@ class Assembly:
             guard=guard,
             extraction=extraction,
             drift=Drift() if extraction is not None or news is not None else None,
+            media=MediaFinder.of(job, judge, normaliser, finder),
             news=news,
             refresh=Refresh.of(job, judge, clock),
             aliases=aliases,

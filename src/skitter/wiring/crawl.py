@@ -25,6 +25,7 @@ from skitter.wiring.parts import (
     make_archive,
     make_fetcher,
     make_sinks,
+    refuse_unkept_media,
     refuse_unstored_passwords,
     refuse_unstored_secrets,
     seen_options,
@@ -101,6 +102,7 @@ async def _enter_job(frontier: EmbeddedFrontier, job: Job, data: Path) -> JobNum
 async def _check(job: Job, options: RunOptions) -> None:
     await make_fetcher(job, options).close()
     job.http.own_headers()
+    refuse_unkept_media(job)
     if options.workers or options.store:
         refuse_unstored_secrets(job)
     if options.store:

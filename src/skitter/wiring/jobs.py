@@ -23,6 +23,7 @@ from skitter.wiring.limits import JobLimits
 from skitter.wiring.parts import (
     job_entry,
     make_sinks,
+    refuse_unkept_media,
     refuse_unstored_passwords,
     refuse_unstored_secrets,
 )
@@ -60,6 +61,7 @@ class JobHost:
         if not job.entries:
             raise ConfigError(f"{source}: entries: nothing to crawl; wanted one URL or more")
         refuse_unstored_secrets(job)
+        refuse_unkept_media(job)
         refuse_unstored_passwords(job)
         await self._refuse_other(job)
         number = await self._store.control.put_job(job_entry(job))

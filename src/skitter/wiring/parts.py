@@ -119,6 +119,14 @@ def refuse_unstored_passwords(job: Job) -> None:
             )
 
 
+def refuse_unkept_media(job: Job) -> None:
+    """Raise when a job wants pictures and the like, and has nowhere to keep them."""
+    if job.media and job.archive.directory is None:
+        raise ConfigError(
+            "media: wanted an archive to keep them in: --warc DIR or archive.directory"
+        )
+
+
 def seen_options(job: Job) -> SeenOptions:
     """Return how the frontier remembers known URLs."""
     seen = job.seen

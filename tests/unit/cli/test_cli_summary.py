@@ -20,6 +20,7 @@ def test_json_has_exactly_the_promised_counters() -> None:
         "failed": 1,
         "refused": 2,
         "duplicates": 1,
+        "media": 0,
         "queued": 4,
         "seconds": 1.235,
     }

@@ -22,7 +22,7 @@ from skitter.frontier.embedded.layout import (
     unpack_record,
 )
 from skitter.frontier.model import MAX_DATA_BYTES, Link
-from skitter.types import Fingerprint, HostKey, JobNumber, PageClass
+from skitter.types import Fingerprint, HostKey, JobNumber, PageClass, Role
 from skitter.url.host import host_key
 from skitter.url.parse import parse_http
 
@@ -43,6 +43,7 @@ RECORDS = st.builds(
     found_s=U32,
     fp=U64.map(Fingerprint),
     referrer=TEXTS,
+    role=st.sampled_from(Role),
     data=st.binary(max_size=40) | st.just(bytes(MAX_DATA_BYTES)),
 )
 
@@ -71,6 +72,14 @@ def test_counters_beyond_their_field_stay_at_its_end() -> None:
     record = Record.of(link, 0)._replace(attempts=300, lost=999, depth=70_000)
     found = unpack_record(record.pack())
     assert (found.attempts, found.lost, found.depth) == (255, 255, 65_535)
+
+
+def test_a_record_of_a_role_that_is_not_known_is_refused() -> None:
+    link = Link("http://a.test/", Fingerprint(1), HostKey("a.test"), JobNumber(1))
+    packed = bytearray(Record.of(link, 0).pack())
+    packed[1] |= 0b1100
+    with pytest.raises(ValueError, match="3 is not a valid Role"):
+        unpack_record(bytes(packed))
 
 
 def test_a_record_of_another_version_is_refused_by_number() -> None:

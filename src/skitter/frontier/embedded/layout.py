@@ -46,7 +46,8 @@ _WITH_DATA = 2
 _HEAD = struct.Struct(">BBBBBHHIIQH")
 _HTTPS = 1
 _NAV = 2
-_SITEMAP = 4
+_ROLE_SHIFT = 2
+_ROLE_BITS = 3 << _ROLE_SHIFT
 
 queue_prefix = struct.Struct(">I").pack
 seen_key = struct.Struct(">IQ").pack
@@ -92,8 +93,7 @@ class Record(NamedTuple):
     def pack(self) -> bytes:
         """Return the stored form."""
         flags = (_HTTPS if self.https else 0) | (_NAV if self.page_class is PageClass.NAV else 0)
-        if self.role is Role.SITEMAP:
-            flags |= _SITEMAP
+        flags |= self.role << _ROLE_SHIFT
         path = self.path.encode()
         head = _HEAD.pack(
             _WITH_DATA if self.data else _RECORD_VERSION,
@@ -164,7 +164,7 @@ def unpack_record(stored: bytes) -> Record:
         found_s,
         Fingerprint(fp),
         stored[end:].decode(),
-        Role.SITEMAP if flags & _SITEMAP else Role.PAGE,
+        Role((flags & _ROLE_BITS) >> _ROLE_SHIFT),
         data,
     )
 

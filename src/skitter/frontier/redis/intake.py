@@ -393,6 +393,8 @@ def _distinct(links: Sequence[Link], leave_out: Mapping[_Key, bool]) -> list[Lin
     for link in links:
         key = (link.job, link.fp)
         other = found.get(key)
-        if (other is None and key not in leave_out and len(link.url) <= MAX_URL_CHARS) or (other is not None and link.rank < other.rank and link.rank < SCORED_RANKS):
+        fits = key not in leave_out and len(link.url) <= MAX_URL_CHARS
+        better = other is not None and link.rank < min(other.rank, SCORED_RANKS)
+        if fits and (other is None or better):
             found[key] = link
     return list(found.values())

@@ -21,7 +21,8 @@ HEAD = "BBBBBHHIQH"
 _HEAD = struct.Struct(">" + HEAD)
 _HTTPS = 1
 _NAV = 2
-_SITEMAP = 4
+_ROLE_SHIFT = 2
+_ROLE_BITS = 3 << _ROLE_SHIFT
 _MOST = 0xFFFF
 _RETURNED = 128
 _PLACE_BYTES = 8
@@ -99,8 +100,7 @@ def record_parts(link: Link, found_s: int, begins: tuple[str, str]) -> tuple[tup
             referrer = referrer[at:]
     if not link.page_class:
         flags |= _NAV
-    if link.role:
-        flags |= _SITEMAP
+    flags |= link.role << _ROLE_SHIFT
     depth, visit = link.depth, link.visit
     if depth > _MOST or visit > _MOST:
         depth, visit = min(depth, _MOST), min(visit, _MOST)
@@ -137,7 +137,7 @@ def unpack_record(stored: bytes) -> Record:
         found_s,
         Fingerprint(fp),
         stored[end:].decode(),
-        Role.SITEMAP if flags & _SITEMAP else Role.PAGE,
+        Role((flags & _ROLE_BITS) >> _ROLE_SHIFT),
         data,
     )
 

@@ -84,3 +84,10 @@ def test_a_record_of_another_version_is_refused_by_number() -> None:
     stored = pack_record(Link("https://a.test/", Fingerprint(7), HOST, JOB), 9)
     with pytest.raises(ValueError, match="version 9"):
         unpack_record(b"\x09" + stored[1:])
+
+
+def test_a_record_of_a_role_that_is_not_known_is_refused() -> None:
+    stored = bytearray(pack_record(Link("http://a.test/", Fingerprint(1), HOST, JOB), 7))
+    stored[1] |= 0b1100
+    with pytest.raises(ValueError, match="3 is not a valid Role"):
+        unpack_record(bytes(stored))
