@@ -83,10 +83,19 @@ async def _enter_job(connected: Connected, job: Job, options: RunOptions) -> Job
     for number, entry in (await frontier.jobs()).items():
         if entry.id != job.id:
             continue
-        if options.fresh or entry.state is JobState.CANCEL:
-            # A cancelled job is one whose dropping did not come to its end.
+        if options.fresh:
             await _drop_job(connected, number)
             continue
+        if entry.state is JobState.CANCEL:
+            # Or one whose dropping did not come to its end.
+            raise ConfigError(
+                f"--store: the job {job.id!r} was cancelled; --fresh to start it over"
+            )
+        if not entry.outbox:
+            raise ConfigError(
+                f"--store: the job {job.id!r} was added without files, and nodes work on it; get"
+                " its records with: skitter job export"
+            )
         stored = Job.from_json(entry.spec)
         difference = identity_difference(stored.identity(), job.identity())
         if difference is not None:

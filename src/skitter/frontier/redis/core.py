@@ -137,6 +137,7 @@ class Core:
             "per_host": str(entry.per_host),
             "overflow": entry.overflow,
             "limited": "" if entry.pages is None else "1",
+            "outbox": "1" if entry.outbox else "0",
             **seen_fields(self._seen),
         }
         words = [word for pair in fields.items() for word in pair]

@@ -117,7 +117,7 @@ do
     local found = S.jobs[job]
     if found == nil then
       local kept = redis.call('HMGET', S.P .. 'j:' .. job,
-        'state', 'delay', 'per_host', 'overflow', 'seen', 'limited')
+        'state', 'delay', 'per_host', 'overflow', 'seen', 'limited', 'outbox')
       found = kept[1] and {
         state = kept[1],
         delay = tonumber(kept[2]),
@@ -125,6 +125,7 @@ do
         overflow = kept[4],
         seen = kept[5],
         limited = kept[6] == '1',
+        outbox = kept[7] ~= '0',
       } or false
       S.jobs[job] = found
     end
