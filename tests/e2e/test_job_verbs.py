@@ -145,6 +145,8 @@ def test_nodes_take_up_a_job_that_is_added_to_their_store(tmp_path: Path) -> Non
         assert "limits.time: nobody minds" in place.refused("add", place.file(limits={"time": 9}))
         assert place.job("add", place.file())["added"]
         assert place.state() == "waiting", "nobody is there"
+        assert place.job("clear", "many", "--class", "data")["cleared"] == 1
+        assert place.job("clear", "many", "--class", "nav", "--restart")["restarted"] == 1
         run = site.run(tmp_path)
         member = stack.enter_context(node(tmp_path / "n", run, "--store", store, "--workers", "1"))
         paused_and_resumed(place, member)

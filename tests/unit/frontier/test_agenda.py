@@ -88,7 +88,7 @@ def names(rig: Rig, now_ms: int) -> list[str]:
 
 def served(rig: Rig, most: int) -> list[int]:
     """Hand out URLs one after the other; tells whose each was."""
-    jobs = []
+    jobs: list[int] = []
     for _ in range(most):
         host = rig.next_host(0)
         if host is None or rig.chosen is None:
