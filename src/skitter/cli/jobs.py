@@ -49,7 +49,7 @@ def add_job(file: Path, where: Where, *, as_json: bool) -> None:
         "job": job.model_dump(mode="json", by_alias=True),
         "source": str(file),
     }
-    [facts] = uvloop.run(ask_jobs(where, question))
+    facts = _ask_one(where, question)
     if as_json:
         print(json.dumps(facts, ensure_ascii=False))
         return
@@ -72,7 +72,7 @@ def list_jobs(where: Where, *, as_json: bool) -> None:
 
 def show_job(job: str, where: Where, *, as_json: bool) -> None:
     """Print everything about one job."""
-    [facts] = uvloop.run(ask_jobs(where, {"jobs": "show", "id": job}))
+    facts = _ask_one(where, {"jobs": "show", "id": job})
     if as_json:
         print(json.dumps(facts, ensure_ascii=False))
     else:
@@ -81,14 +81,14 @@ def show_job(job: str, where: Where, *, as_json: bool) -> None:
 
 def govern(verb: str, job: str, where: Where, *, as_json: bool) -> None:
     """Pause, resume or cancel a job; print how it stands then."""
-    [facts] = uvloop.run(ask_jobs(where, {"jobs": verb, "id": job}))
+    facts = _ask_one(where, {"jobs": verb, "id": job})
     _print_standing(facts, as_json=as_json)
 
 
 def clear_job(job: str, page_class: str, where: Where, *, restart: bool, as_json: bool) -> None:
     """Empty one queue of a job; print how many URLs were forgotten."""
     question = {"jobs": "clear", "id": job, "class": page_class, "restart": restart}
-    [facts] = uvloop.run(ask_jobs(where, question))
+    facts = _ask_one(where, question)
     if as_json:
         print(json.dumps(facts, ensure_ascii=False))
         return
@@ -96,6 +96,13 @@ def clear_job(job: str, page_class: str, where: Where, *, restart: bool, as_json
     if restart:
         said += f", {_number(facts, 'restarted')} of its entries offered anew"
     print(said)
+
+
+def _ask_one(where: Where, question: Mapping[str, object]) -> Facts:
+    found = uvloop.run(ask_jobs(where, question))
+    if len(found) != 1:
+        raise DataDirError(f"{where}: what runs there does not know the question; restart it")
+    return found[0]
 
 
 def _print_standing(facts: Facts, *, as_json: bool) -> None:
