@@ -901,9 +901,10 @@ async def test_a_page_in_flight_when_its_job_is_paused_is_still_acked(rig: Rig) 
 async def test_cancelling_drops_everything_that_is_not_finished(rig: Rig) -> None:
     other = await rig.add_job("job-2")
     hosts = MANY_HOSTS[:3]
-    await rig.offer(*[rig.link("x", host) for host in hosts], rig.link("y", hosts[0], job=other))
+    await rig.offer(*[rig.link("x", host) for host in hosts])
     await rig.offer("waiting", "waiting-too")
     taken = await rig.take(3)
+    await rig.offer(rig.link("y", hosts[0], job=other))
     done, retried, leased = [lease for lease in taken if lease.job == rig.job][:3]
     await rig.end(done)
     await rig.end(retried, Result.RETRY, at_ms=rig.now_ms + 60_000)

@@ -1,27 +1,46 @@
 """``skitter job``: what is kept of a job, in the format the next tool wants."""
 
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from skitter.cli.examples import examples
+from skitter.errors import ConfigError
+
+
+class PageClassName(StrEnum):
+    """The two queues of a job."""
+
+    NAV = "nav"
+    DATA = "data"
+
 
 app = typer.Typer(
-    help="Jobs: give them to a master, look at them, get their records and seeds out.",
+    help="Jobs: add, list, pause and cancel them, get their records and seeds out.",
     no_args_is_help=True,
 )
 
-ADD_EXAMPLES = examples("skitter job add news.toml --data state")
-LIST_EXAMPLES = examples("skitter job list --data state", "skitter job list --data state --json")
-SHOW_EXAMPLES = examples("skitter job show sichuan-notices --data state")
-
-MasterData = Annotated[
-    Path | None,
-    typer.Option(metavar="DIR", help="Data directory of the master; default .skitter/up."),
-]
 OnlyJob = Annotated[
     str | None, typer.Argument(metavar="ID", help="The job; left out = the only one here.")
+]
+OneJob = Annotated[str, typer.Argument(metavar="ID", help="The job.")]
+JobsData = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="DIR",
+        help="Data directory of a master or a crawl, running or not; default .skitter/ID, else"
+        " .skitter/up.",
+    ),
+]
+JobsStore = Annotated[
+    str | None,
+    typer.Option(metavar="URL", help="Redis or Valkey that holds the jobs, if no DIR does."),
+]
+JobsCold = Annotated[
+    str | None,
+    typer.Option(metavar="URL", help="PostgreSQL with the long queues of the store, if it has."),
 ]
 CrawlData = Annotated[
     Path | None,
@@ -34,36 +53,165 @@ CrawlStore = Annotated[
 AsJson = Annotated[bool, typer.Option("--json", help="Lines of JSON instead of a table.")]
 
 
-@app.command("add", epilog=ADD_EXAMPLES)
+@app.command(
+    "add",
+    epilog=examples(
+        "skitter job add news.toml --data state",
+        "skitter job add news.toml --store redis://10.0.0.5:6379",
+    ),
+)
 def add(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A job file, TOML or JSON.")],
-    data: MasterData = None,
+    data: JobsData = None,
+    store: JobsStore = None,
+    cold: JobsCold = None,
     json: AsJson = False,
 ) -> None:
-    """Give a job to a running master (skitter up); its workers begin at once."""
-    from skitter.cli.jobs import add_job  # noqa: PLC0415  heavy, not for --help
+    """Give a job to a master (skitter up) or to the nodes of a store; they begin at once.
 
-    add_job(file, data, as_json=json)
+    Prints its id. The same job again is the same job, with new limits if they differ. A master
+    writes its records to the files of its sinks, in DIR/out unless their path begins at the root;
+    without sinks to DIR/out/ID.jsonl. In a store they stay until skitter job export gets them out.
+    """
+    from skitter.cli.jobs import add_job, place_of_jobs  # noqa: PLC0415  heavy, not for --help
 
-
-@app.command("list", epilog=LIST_EXAMPLES)
-def list_jobs(data: MasterData = None, json: AsJson = False) -> None:
-    """List the jobs of a running master and how they stand."""
-    from skitter.cli.jobs import show_jobs  # noqa: PLC0415  heavy, not for --help
-
-    show_jobs({"jobs": True}, data, as_json=json)
+    add_job(file, place_of_jobs(None, data, store, cold), as_json=json)
 
 
-@app.command("show", epilog=SHOW_EXAMPLES)
-def show(
-    job: Annotated[str, typer.Argument(metavar="ID", help="The job.")],
-    data: MasterData = None,
+@app.command(
+    "list",
+    epilog=examples(
+        "skitter job list --data state",
+        "skitter job list --store redis://10.0.0.5:6379 --json",
+    ),
+)
+def list_jobs(data: JobsData = None, store: JobsStore = None, json: AsJson = False) -> None:
+    """List the jobs and how they stand: running, waiting, paused, cancelled or finished.
+
+    Waiting is a job whose next URL is due later, or for which no member is there.
+    """
+    from skitter.cli import jobs  # noqa: PLC0415  heavy, not for --help
+
+    jobs.list_jobs(jobs.place_of_jobs(None, data, store), as_json=json)
+
+
+@app.command(
+    "show",
+    epilog=examples(
+        "skitter job show sichuan-notices --data state",
+        "skitter job show sichuan-notices --store redis://10.0.0.5:6379 --json",
+    ),
+)
+def show(job: OneJob, data: JobsData = None, store: JobsStore = None, json: AsJson = False) -> None:
+    """Show how one job stands, its limits, where its records go, and what was counted."""
+    from skitter.cli.jobs import place_of_jobs, show_job  # noqa: PLC0415  heavy, not for --help
+
+    show_job(job, place_of_jobs(job, data, store), as_json=json)
+
+
+@app.command(
+    "pause",
+    epilog=examples(
+        "skitter job pause sichuan-notices --data state",
+        "skitter job pause sichuan-notices --store redis://10.0.0.5:6379",
+    ),
+)
+def pause(
+    job: OneJob,
+    data: JobsData = None,
+    store: JobsStore = None,
+    cold: JobsCold = None,
     json: AsJson = False,
 ) -> None:
-    """Show how one job of a running master stands."""
-    from skitter.cli.jobs import show_jobs  # noqa: PLC0415  heavy, not for --help
+    """Fetch nothing more of a job until it is resumed.
 
-    show_jobs({"show_job": job}, data, as_json=json)
+    What is under way comes to its end and is recorded; everything else stays queued. A skitter
+    crawl of the job waits.
+    """
+    _govern("pause", job, data, store, cold, json)
+
+
+@app.command(
+    "resume",
+    epilog=examples(
+        "skitter job resume sichuan-notices --data state",
+        "skitter job resume sichuan-notices --store redis://10.0.0.5:6379",
+    ),
+)
+def resume(
+    job: OneJob,
+    data: JobsData = None,
+    store: JobsStore = None,
+    cold: JobsCold = None,
+    json: AsJson = False,
+) -> None:
+    """Let a paused job go on; one that was stopped by its time limit runs for that time again."""
+    _govern("resume", job, data, store, cold, json)
+
+
+@app.command(
+    "cancel",
+    epilog=examples(
+        "skitter job cancel sichuan-notices --data state",
+        "skitter job cancel sichuan-notices --store redis://10.0.0.5:6379",
+    ),
+)
+def cancel(
+    job: OneJob,
+    data: JobsData = None,
+    store: JobsStore = None,
+    cold: JobsCold = None,
+    json: AsJson = False,
+) -> None:
+    """End a job for good: its queue is dropped, its records stay.
+
+    What is under way is not recorded. A skitter crawl of the job ends by itself.
+    """
+    _govern("cancel", job, data, store, cold, json)
+
+
+def _govern(
+    verb: str, job: str, data: Path | None, store: str | None, cold: str | None, json: bool
+) -> None:
+    from skitter.cli.jobs import govern, place_of_jobs  # noqa: PLC0415  heavy, not for --help
+
+    govern(verb, job, place_of_jobs(job, data, store, cold), as_json=json)
+
+
+@app.command(
+    "clear",
+    epilog=examples(
+        "skitter job clear sichuan-notices --class nav --data state",
+        "skitter job clear sichuan-notices --class nav --restart --data state",
+        "skitter job clear sichuan-notices --class data --store redis://10.0.0.5:6379",
+    ),
+)
+def clear(  # noqa: PLR0913, PLR0917  one parameter a flag
+    job: OneJob,
+    page_class: Annotated[
+        PageClassName,
+        typer.Option("--class", help="Which queue: nav pages lead to others, data pages are it."),
+    ],
+    restart: Annotated[
+        bool,
+        typer.Option("--restart", help="With nav: visit the job's entries again, at once."),
+    ] = False,
+    data: JobsData = None,
+    store: JobsStore = None,
+    cold: JobsCold = None,
+    json: AsJson = False,
+) -> None:
+    """Empty one queue of a job: what waits or is scheduled there is forgotten.
+
+    Such URLs can be found again; what is under way ends as it is. With --restart the entries are
+    offered anew whatever came of them before, so that the job finds its way from the start.
+    """
+    from skitter.cli.jobs import clear_job, place_of_jobs  # noqa: PLC0415  heavy, not for --help
+
+    if restart and page_class is not PageClassName.NAV:
+        raise ConfigError("--restart: entries lead to other pages; wanted --class nav with it")
+    where = place_of_jobs(job, data, store, cold)
+    clear_job(job, page_class.value, where, restart=restart, as_json=json)
 
 
 SCHEMA_EXAMPLES = examples("skitter job schema > job.schema.json")

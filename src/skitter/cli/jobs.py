@@ -1,73 +1,138 @@
-"""The jobs of a running master: added, listed, shown."""
+"""The jobs of a master, a cluster or a directory: added, listed, shown, governed."""
 
 import json
+import os
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import uvloop
 
-from skitter.config import STATE_DIR
-from skitter.crawl.inspect import ask_running
+from skitter.cli.explain import readable
+from skitter.cli.wording import plural
+from skitter.config import STATE_DIR, resolve
 from skitter.errors import ConfigError, DataDirError
 from skitter.job.load import load_job
+from skitter.wiring.job_access import ask_jobs
+from skitter.wiring.look import Where
 
-_COLUMNS = (
-    "id",
-    "state",
-    "pages",
-    "ok",
-    "failed",
-    "refused",
-    "duplicates",
-    "queued",
-    "leased",
-    "stopped_by",
-    "outputs",
-)
+_COLUMNS = ("id", "kind", "owner", "state", "priority", "pages", "queued", "rejected")
+_UP = "up"
+
+Facts = Mapping[str, object]
 
 
-def add_job(file: Path, data: Path | None, *, as_json: bool) -> None:
-    """Send a job file to the master, checked here first so that its faults are named."""
+def place_of_jobs(
+    job: str | None, data: Path | None, store: str | None, cold: str | None = None
+) -> Where:
+    """Return where jobs are: by flag, environment or configuration, else a crawl or master here."""
+    if data is not None and store is not None:
+        raise ConfigError("--data and --store: wanted one of them")
+    given = {"data": data, "store": store, "cold": cold}
+    settings = resolve(given, os.environ, Path.cwd()).settings
+    if settings.store is not None and data is None:
+        return Where(store=settings.store, cold=settings.cold)
+    directory = settings.data
+    if directory is None:
+        own = STATE_DIR / (job or _UP)
+        directory = own if own.is_dir() else STATE_DIR / _UP
+    if not directory.is_dir():
+        raise DataDirError(f"--data {directory}: no such directory; wanted that of a skitter up")
+    return Where(data=directory)
+
+
+def add_job(file: Path, where: Where, *, as_json: bool) -> None:
+    """Send a job file, checked here first so that its faults are named; print the job's id."""
     job = load_job(file)
-    show_jobs(
-        {"add_job": job.model_dump(mode="json", by_alias=True), "source": str(file)},
-        data,
-        as_json=as_json,
-    )
-
-
-def show_jobs(question: Mapping[str, object], data: Path | None, *, as_json: bool) -> None:
-    """Ask the master and print what it says of its jobs."""
-    master = data or STATE_DIR / "up"
-    if not master.is_dir():
-        raise DataDirError(f"--data {master}: no such directory; wanted that of a skitter up")
-    facts = uvloop.run(_ask(master, question))
+    question = {
+        "jobs": "add",
+        "job": job.model_dump(mode="json", by_alias=True),
+        "source": str(file),
+    }
+    facts = _ask_one(where, question)
     if as_json:
-        for one in facts:
-            print(json.dumps(one, ensure_ascii=False))
-    elif facts:
-        _print_table(facts)
+        print(json.dumps(facts, ensure_ascii=False))
+        return
+    print(facts["id"])
+    said = "added" if facts["added"] else "is there already, nothing was added"
+    print(f"job {facts['id']}: {said}; {_standing(facts)}", file=sys.stderr)
+
+
+def list_jobs(where: Where, *, as_json: bool) -> None:
+    """Print a line for each job."""
+    found = uvloop.run(ask_jobs(where, {"jobs": "list"}))
+    if as_json:
+        for facts in found:
+            print(json.dumps(facts, ensure_ascii=False))
+    elif found:
+        _print_table(found)
     else:
         print("no jobs")
 
 
-async def _ask(data: Path, question: Mapping[str, object]) -> list[dict[str, object]]:
-    found: list[dict[str, object]] = []
-    answered = False
-    async for line in ask_running(data, question):
-        answered = True
-        said = json.loads(line)
-        if "error" in said:
-            raise ConfigError(said["error"])
-        if "complete" not in said:
-            found.append(said)
-    if not answered:
-        raise DataDirError(f"--data {data}: nothing runs there; start it with: skitter up")
-    return found
+def show_job(job: str, where: Where, *, as_json: bool) -> None:
+    """Print everything about one job."""
+    facts = _ask_one(where, {"jobs": "show", "id": job})
+    if as_json:
+        print(json.dumps(facts, ensure_ascii=False))
+    else:
+        print("\n".join(readable(facts)))
 
 
-def _print_table(facts: Sequence[Mapping[str, object]]) -> None:
-    rows = [_COLUMNS, *(tuple(_cell(one.get(name, "")) for name in _COLUMNS) for one in facts)]
+def govern(verb: str, job: str, where: Where, *, as_json: bool) -> None:
+    """Pause, resume or cancel a job; print how it stands then."""
+    facts = _ask_one(where, {"jobs": verb, "id": job})
+    _print_standing(facts, as_json=as_json)
+
+
+def clear_job(job: str, page_class: str, where: Where, *, restart: bool, as_json: bool) -> None:
+    """Empty one queue of a job; print how many URLs were forgotten."""
+    question = {"jobs": "clear", "id": job, "class": page_class, "restart": restart}
+    facts = _ask_one(where, question)
+    if as_json:
+        print(json.dumps(facts, ensure_ascii=False))
+        return
+    said = f"job {job}: {plural(_number(facts, 'cleared'), f'{page_class} URL')} forgotten"
+    if restart:
+        said += f", {_number(facts, 'restarted')} of its entries offered anew"
+    print(said)
+
+
+def _ask_one(where: Where, question: Mapping[str, object]) -> Facts:
+    found = uvloop.run(ask_jobs(where, question))
+    if len(found) != 1:
+        raise DataDirError(f"{where}: what runs there does not know the question; restart it")
+    return found[0]
+
+
+def _print_standing(facts: Facts, *, as_json: bool) -> None:
+    print(
+        json.dumps(facts, ensure_ascii=False)
+        if as_json
+        else f"job {facts['id']}: {_standing(facts)}"
+    )
+
+
+def _standing(facts: Facts) -> str:
+    pages, queued = _number(facts, "pages"), _number(facts, "queued")
+    return f"{_state(facts)}, {plural(pages, 'page')}, {queued:,} queued"
+
+
+def _number(facts: Facts, name: str) -> int:
+    return int(str(facts[name]))
+
+
+def _state(facts: Facts) -> str:
+    """Return the state in words, and the limit that made it so."""
+    state, why = str(facts["state"]), str(facts["stopped_by"])
+    return f"{state} ({why})" if why and why != state else state
+
+
+def _print_table(found: Sequence[Facts]) -> None:
+    rows: list[tuple[str, ...]] = [_COLUMNS]
+    for facts in found:
+        shown = {**facts, "owner": facts["owner"] or "-", "state": _state(facts)}
+        rows.append(tuple(str(shown[name]) for name in _COLUMNS))
     wide = [max(len(row[column]) for row in rows) for column in range(len(_COLUMNS))]
     for row in rows:
         print("  ".join(text.ljust(width) for text, width in zip(row, wide, strict=True)).rstrip())

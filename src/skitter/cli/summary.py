@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from skitter.cli import wording
+from skitter.crawl.standing import CANCELLED
 from skitter.crawl.summary import Summary
 
 _SHOWN_KINDS = 8
@@ -12,14 +13,17 @@ _ENDS = {
     "finished": "Finished",
     "interrupted": "Interrupted, everything so far is kept",
     "waiting": "Nothing may be fetched for a while",
+    CANCELLED: "Cancelled, the records so far are kept",
 }
 _JSON_FIELDS = ("pages", "ok", "failed", "refused", "duplicates", "media", "queued", "seconds")
 
 
 def summary_json(summary: Summary) -> dict[str, object]:
-    """Return the counters that ``--json`` promises."""
+    """Return the counters that ``--json`` promises; of a cancelled job, also that it was."""
     values = {name: getattr(summary, name) for name in _JSON_FIELDS}
-    return {**values, "seconds": round(summary.seconds, 3)}
+    values["seconds"] = round(summary.seconds, 3)
+    cancelled = summary.stopped_by == CANCELLED
+    return {**values, "stopped_by": CANCELLED} if cancelled else values
 
 
 def summary_lines(summary: Summary, resume: str) -> list[str]:

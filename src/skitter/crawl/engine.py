@@ -13,10 +13,11 @@ from skitter.cluster.effort import Counted, Effort
 from skitter.crawl.in_hand import InHand
 from skitter.crawl.load import loads, next_limit
 from skitter.crawl.quota import Quota
+from skitter.crawl.standing import Standings
 from skitter.crawl.trip import Visit
 from skitter.crawl.windows import wanted_by
 from skitter.crawl.workforce import Workforce
-from skitter.crawl.works import EngineOptions, Patience, Works
+from skitter.crawl.works import EngineOptions, Idleness, Patience, Works
 from skitter.errors import Fenced, LeaseLost
 from skitter.frontier.model import LEASE_MS, Ack, Claim, Freed, Lease, Result
 from skitter.observability.stats import CrawlStats
@@ -54,10 +55,11 @@ class Engine:
         self._idle: deque[asyncio.Future[None]] = deque()
         self._claim_now = asyncio.Event()
         self._active = 0
-        self._empty_answers = 0
+        self._idleness = Idleness(options.idle_exit)
         self._version: int | None = None
         self._complete = False
         self._quota = Quota(stats, options)
+        self.standings = Standings(works.reader, job, self.stop)
         self._stopping = asyncio.Event()
         self._patience = Patience(works.clock, options.drain_s)
         self.broken_off = False
@@ -69,7 +71,7 @@ class Engine:
     def seeded(self) -> None:
         """Take note that every seed was offered."""
         self.seeding = False
-        self._claim_now.set()
+        self.offered()
 
     def offered(self) -> None:
         """Take note that something may have become ready."""
@@ -167,13 +169,18 @@ class Engine:
             await self._holdings.refresh()
             return Claim((), self._clock.now_ms())
         if claim.version != self._version:
-            await self._desks.take_up_news()
+            await self._take_up_news()
             self._version = claim.version
         self._hand.secure(claim.leases, asked_at)
         await self._begin(claim.leases)
         self._follow_settings()
         self._effort.look(busy=self._active + len(self._hand.waiting) >= self._limit)
         return claim
+
+    async def _take_up_news(self) -> None:
+        """Go by what others have told; what was claimed ahead of a paused job goes back."""
+        await self._desks.take_up_news()
+        await self._give_back(self._hand.take_waiting(await self.standings.look()))
 
     def _follow_settings(self) -> None:
         """Have as much under way as an operator lets this member have."""
@@ -248,20 +255,22 @@ class Engine:
     async def _is_over(self, claim: Claim) -> bool:
         """Tell whether the run has ended, finished or out of patience."""
         if self._is_busy(claim):
-            self._empty_answers = 0
+            self._idleness.end()
             self._stats.waiting_until_ms = None
             return False
         if self._job is None:
-            return self._is_idle()
+            self.stopped_by = self._idleness.one_more() or self.stopped_by
+            return bool(self.stopped_by)
         counts = await self._reader.counts(self._job)
         # A second look: counters of a shared store are not all read at one moment.
         if not counts.pending and await self._reader.counts(self._job) == counts:
-            self.stopped_by = "finished"
+            self.stopped_by = await self.standings.end()
             return True
         # Slots that came in only since the claim were not asked.
         complete = self._complete and self._holdings.complete
-        if self._freed or counts.leased or not counts.pending or not complete:
-            # Another member is at work on it, or may be.
+        busy = self._freed or counts.leased or not counts.pending or not complete
+        if busy or await self.standings.is_paused():
+            # Another member is at work on it, or may be; or somebody is to resume it.
             self._stats.waiting_until_ms = None
             return False
         self._stats.waiting_until_ms = next_ready_ms = claim.next_ready_ms
@@ -278,14 +287,6 @@ class Engine:
         if self.seeding or self._own_live() or self._desks.open[self._job].committer.unsafe:
             return True
         return any(map(self._is_own, claim.leases))
-
-    def _is_idle(self) -> bool:
-        """Tell whether a member that serves every job has had nothing to do for long enough."""
-        self._empty_answers += 1
-        if self._options.idle_exit is None or self._empty_answers < self._options.idle_exit:
-            return False
-        self.stopped_by = "idle"
-        return True
 
     def _wake_workers(self) -> None:
         awake = min(len(self._hand.waiting), max(0, self._limit - self._active), len(self._idle))
@@ -345,7 +346,7 @@ class Engine:
     def _lost(self, visits: list[Visit]) -> None:
         for visit in visits:
             self._hand.end(visit.lease)
-        self._claim_now.set()
+        self.offered()
 
     async def _renew(self) -> None:
         lease_ms = self._options.lease_ms

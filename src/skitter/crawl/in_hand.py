@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import deque
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Container, Iterable, Iterator
 from contextlib import contextmanager
 
 from skitter.crawl.rights import Rights
@@ -113,10 +113,13 @@ class InHand:
         returned, self._returned = self._returned, []
         return returned
 
-    def take_waiting(self) -> list[Lease]:
-        """Return the leases no worker has begun with, and let them go."""
-        unbegun = list(self.waiting)
-        self.waiting.clear()
+    def take_waiting(self, jobs: Container[JobNumber] | None = None) -> list[Lease]:
+        """Return the leases no worker has begun with, and let them go: all, or those of jobs."""
+        unbegun = [lease for lease in self.waiting if jobs is None or lease.job in jobs]
+        if unbegun:
+            kept = [lease for lease in self.waiting if jobs is not None and lease.job not in jobs]
+            self.waiting.clear()
+            self.waiting.extend(kept)
         for lease in unbegun:
             self.end(lease)
         return unbegun

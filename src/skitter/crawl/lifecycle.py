@@ -154,7 +154,7 @@ class Crawl:
     async def _mind_trouble(self) -> None:
         """Tell the person who watches why everything waits, while it does."""
         while True:
-            self.stats.note = self._parts.works.trouble
+            self.stats.note = self._parts.works.trouble or self.engine.standings.note
             if self.engine.is_stuck:
                 self.abort()
             await asyncio.sleep(STATS_S)

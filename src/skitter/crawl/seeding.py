@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 
 import msgspec
 
@@ -15,6 +15,8 @@ from skitter.frontier.model import UrlState
 FULL_POLL_S = 0.2
 SEED = b"seed"
 """Value of a scope mark that came from a seed, not from an entry's redirect."""
+
+ENDED = frozenset({UrlState.DONE, UrlState.DEAD, UrlState.DROPPED})
 
 log = logging.getLogger(__name__)
 
@@ -47,16 +49,29 @@ class Seeder:
 
     async def revive(self, entries: Iterable[str]) -> None:
         """Take up entries anew that were given up: what kept them away may be mended."""
+        await self._take_up(entries, {UrlState.DEAD})
+
+    async def restart(self, entries: Iterable[str]) -> int:
+        """Take up entries anew whatever came of them; answers how many.
+
+        Those that wait to be visited, or are visited at this moment, stay as they are.
+        """
+        return await self._take_up(entries, ENDED | {UrlState.SCHEDULED, UrlState.UNKNOWN})
+
+    async def _take_up(self, entries: Iterable[str], states: Container[UrlState]) -> int:
         equipment = self._with
+        taken = 0
         for url in entries:
             normal = equipment.normaliser.absolute(url)
             link = equipment.sitemaps.entry(normal)
             known = await equipment.reader.look(equipment.number, link.host, link.fp)
-            if known.state is not UrlState.DEAD:
+            if known.state not in states:
                 continue
             visit = int(msgspec.json.decode(known.note)["visit"]) if known.note else 0
             await equipment.control.forget(equipment.number, link.host, link.fp)
-            await equipment.frontier.offer([msgspec.structs.replace(link, visit=visit + 1)])
+            again = msgspec.structs.replace(link, visit=visit + 1)
+            taken += (await equipment.frontier.offer([again])).new
+        return taken
 
     async def stream(self, seeds: Iterator[str], offered: Callable[[], None]) -> None:
         """Offer seeds as they come, waiting while the queue is full."""

@@ -52,6 +52,23 @@ class Patience:
         return self._clock.boot() - self._since > self._seconds
 
 
+class Idleness:
+    """How often in a row a member that serves every job has found nothing to do."""
+
+    def __init__(self, most: int | None) -> None:
+        self._most = most
+        self._times = 0
+
+    def end(self) -> None:
+        """Take note that there is something to do."""
+        self._times = 0
+
+    def one_more(self) -> str:
+        """Count one more time; answers why the run ends, if it has been long enough."""
+        self._times += 1
+        return "" if self._most is None or self._times < self._most else "idle"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Works:
     """What an engine works with."""

@@ -240,8 +240,9 @@ class JobEntry(msgspec.Struct, frozen=True, kw_only=True):
     """What decides who claims the URLs of a host."""
     pages: int | None = None
     """No more URLs are leased than still fit into this many pages, those in flight included."""
-    filed: bool = True
-    """Whether some process writes its records to files: a shared store keeps them until then."""
+    outbox: bool = True
+    """Whether records wait in a shared store for a process that writes them; else the page index
+    alone has them."""
 
 
 PAGES = "pages"

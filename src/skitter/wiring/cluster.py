@@ -92,10 +92,19 @@ async def _enter_job(connected: Connected, job: Job, options: RunOptions) -> Job
     for number, entry in (await frontier.jobs()).items():
         if entry.id != job.id:
             continue
-        if options.fresh or entry.state is JobState.CANCEL:
-            # A cancelled job is one whose dropping did not come to its end.
+        if options.fresh:
             await _drop_job(connected, number)
             continue
+        if entry.state is JobState.CANCEL:
+            # Or one whose dropping did not come to its end.
+            raise ConfigError(
+                f"--store: the job {job.id!r} was cancelled; --fresh to start it over"
+            )
+        if options.out and not entry.outbox:
+            raise ConfigError(
+                f"--store: the job {job.id!r} was added without files, and nodes work on it; get"
+                " its records with: skitter job export"
+            )
         stored = Job.from_json(entry.spec)
         difference = identity_difference(stored.identity(), job.identity())
         if difference is not None:
@@ -105,7 +114,7 @@ async def _enter_job(connected: Connected, job: Job, options: RunOptions) -> Job
             )
     # A job that is changed leaves alone what is set for its hosts.
     frontier.rules = await stored_rules(frontier)
-    return await frontier.put_job(job_entry(job, filed=bool(options.out)))
+    return await frontier.put_job(job_entry(job, outbox=bool(options.out)))
 
 
 async def _drop_job(connected: Connected, number: JobNumber) -> None:

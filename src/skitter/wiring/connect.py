@@ -96,6 +96,12 @@ async def connect_redis(
 
 async def read_redis(stack: AsyncExitStack, url: str) -> "RedisFrontier | None":
     """Open a store for questions alone; None when no crawl is in it. Nothing is written there."""
+    found = await connect_to_read(stack, url)
+    return None if found is None else found.frontier
+
+
+async def connect_to_read(stack: AsyncExitStack, url: str) -> Connected | None:
+    """Open a store in the same way, for who also asks for its members."""
     require_redis()
     from skitter.frontier.redis.address import StoreAddress  # noqa: PLC0415  brings a client
     from skitter.frontier.redis.frontier import RedisFrontier  # noqa: PLC0415
@@ -106,4 +112,4 @@ async def read_redis(stack: AsyncExitStack, url: str) -> "RedisFrontier | None":
     stack.push_async_callback(nodes.close)
     frontier = RedisFrontier(nodes)
     stack.push_async_callback(frontier.close)
-    return frontier if await frontier.open_to_read() else None
+    return Connected(nodes, frontier) if await frontier.open_to_read() else None

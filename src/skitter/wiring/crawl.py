@@ -12,6 +12,7 @@ from skitter.crawl.recording import Recording
 from skitter.errors import ConfigError, DataDirError
 from skitter.frontier.embedded.datadir import DataDir
 from skitter.frontier.embedded.frontier import EmbeddedFrontier
+from skitter.frontier.model import JobState
 from skitter.job.parts import SeenKind
 from skitter.job.spec import Job, identity_difference
 from skitter.pipeline.base import Sink
@@ -86,6 +87,10 @@ async def _enter_job(frontier: EmbeddedFrontier, job: Job, data: Path) -> JobNum
             raise DataDirError(
                 f"--data {data}: holds the job {entry.id!r}, not {job.id!r};"
                 " choose another directory, or --fresh to start over"
+            )
+        if entry.state is JobState.CANCEL:
+            raise DataDirError(
+                f"--data {data}: the job {job.id!r} was cancelled; --fresh to start it over"
             )
         stored = Job.from_json(entry.spec)
         difference = identity_difference(stored.identity(), job.identity())

@@ -1,24 +1,26 @@
 """The jobs of a master: entered, seeded, their outputs open, and told about."""
 
-import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from pathlib import Path
 
+import msgspec
+
 from skitter.config import RunOptions, job_files
 from skitter.crawl.recording import Recording
 from skitter.crawl.seeding import Seeder
-from skitter.crawl.totals import Totals
 from skitter.errors import ConfigError, SkitterError
-from skitter.frontier.model import JobEntry
-from skitter.job.spec import Job, check_job, identity_difference
+from skitter.frontier.model import JobEntry, JobState
+from skitter.job.spec import Job, check_job
 from skitter.pipeline.base import Sink
 from skitter.types import JobNumber
 from skitter.wiring.answers import Answers, Question
 from skitter.wiring.assembly import Assembly
 from skitter.wiring.databases import database_places, make_databases
 from skitter.wiring.files import open_sinks
+from skitter.wiring.job_facts import Facts, difference
+from skitter.wiring.job_keeper import AtWork, JobKeeper, line_of
 from skitter.wiring.limits import JobLimits
 from skitter.wiring.parts import (
     job_entry,
@@ -42,12 +44,14 @@ class JobHost:
         recording: Recording,
         options: RunOptions,
         limits: JobLimits,
+        at_work: AtWork,
     ) -> None:
         self._stack = stack
         self._store = store
         self._recording = recording
         self._options = options
         self._limits = limits
+        self._keeper = JobKeeper(store, limits, at_work)
         self._assemblies: dict[JobNumber, Assembly] = {}
 
     async def resume(self) -> None:
@@ -55,45 +59,48 @@ class JobHost:
         for number, entry in (await self._store.reader.jobs()).items():
             await self._open(number, Job.from_json(entry.spec))
 
-    async def add(self, data: object, source: str) -> dict[str, object]:
+    async def add(self, data: object, source: str) -> Facts:
         """Take a job in and offer its entries; one that is there goes on, if a limit stopped it."""
-        job = check_job(data, source)
-        if not job.entries:
-            raise ConfigError(f"{source}: entries: nothing to crawl; wanted one URL or more")
-        refuse_unstored_secrets(job)
-        refuse_unkept_media(job)
-        refuse_unstored_passwords(job)
-        await self._refuse_other(job)
-        number = await self._store.control.put_job(job_entry(job))
+        job = checked(data, source)
+        before = await self._before(job)
+        entry = job_entry(job)
+        if before is not None:
+            known, stored = before
+            by_hand = stored.state is JobState.PAUSE and not await self._limits.stopped(known)
+            entry = msgspec.structs.replace(entry, state=JobState.PAUSE) if by_hand else entry
+        number = await self._store.control.put_job(entry)
         assembly = self._assemblies.get(number) or await self._open_new(number, job)
         await self._limits.begin_run(number)
         await assembly.take_up_news()
         await Seeder(assembly.equipment).offer(job.entries)
-        return await self.show(job.id)
+        [facts] = await self._keeper.tell({"jobs": "show", "id": job.id})
+        return {**facts, "added": before is None}
 
-    async def _refuse_other(self, job: Job) -> None:
-        """Raise when a job of that id has other settings, or another job has its files."""
+    async def _before(self, job: Job) -> tuple[JobNumber, JobEntry] | None:
+        """Return the job of that id, if it is there; raises when it is another one.
+
+        Or when another job has its files.
+        """
         folder = self._options.data / OUT
         files = {path.resolve() for path in _files(job, folder)}
         places = set(database_places(job))
-        for entry in (await self._store.reader.jobs()).values():
+        found: tuple[JobNumber, JobEntry] | None = None
+        for number, entry in (await self._store.reader.jobs()).items():
             stored = Job.from_json(entry.spec)
             taken = {path.resolve() for path in _files(stored, folder)}
-            if entry.id != job.id:
-                if both := files & taken:
-                    raise ConfigError(
-                        f"job {job.id}: sinks: job {entry.id} writes to {min(both)};"
-                        " wanted another file"
-                    )
-                continue
-            difference = identity_difference(stored.identity(), job.identity())
-            others = set(database_places(stored))
-            if difference is None and (files, places) != (taken, others):
-                difference = f"its records go to {', '.join(sorted({*map(str, taken), *others}))}"
-            if difference is not None:
+            if entry.id == job.id:
+                refuse_other(entry, stored, job)
+                others = set(database_places(stored))
+                if (files, places) != (taken, others):
+                    there = ", ".join(sorted({*map(str, taken), *others}))
+                    raise other_job(job, f"its records go to {there}")
+                found = (number, entry)
+            elif both := files & taken:
                 raise ConfigError(
-                    f"job {job.id}: is there with other settings ({difference}); give it another id"
+                    f"job {job.id}: sinks: job {entry.id} writes to {min(both)}; wanted another"
+                    " file"
                 )
+        return found
 
     async def _open_new(self, number: JobNumber, job: Job) -> Assembly:
         """Open a job's outputs; one that has none that can be written is not kept."""
@@ -112,59 +119,22 @@ class JobHost:
         self._assemblies[number] = assembly
         return assembly
 
-    async def show(self, job_id: str) -> dict[str, object]:
-        """Return how one job stands."""
-        for number, entry in (await self._store.reader.jobs()).items():
-            if entry.id == job_id:
-                return await self._facts(number, entry)
-        raise ConfigError(f"job {job_id}: there is none of that id")
-
-    async def list(self) -> list[dict[str, object]]:
-        """Return how every job stands."""
-        jobs = await self._store.reader.jobs()
-        return [await self._facts(number, entry) for number, entry in jobs.items()]
-
-    async def _facts(self, number: JobNumber, entry: JobEntry) -> dict[str, object]:
-        counts = await self._store.reader.counts(number)
-        totals = Totals.of(await self._store.reader.tallies(number))
-        job = Job.from_json(entry.spec)
-        ended = await self._limits.stopped_by(number, entry, totals.pages, counts.pending)
-        return {
-            "id": entry.id,
-            "state": entry.state.value,
-            "stopped_by": ended,
-            "pages": totals.pages,
-            "ok": totals.ok,
-            "failed": totals.failed,
-            "refused": totals.refused,
-            "duplicates": totals.duplicates,
-            "queued": counts.queued,
-            "leased": counts.leased,
-            "scheduled": counts.scheduled,
-            "done": counts.done,
-            "dead": counts.dead,
-            "dropped": counts.dropped,
-            "outputs": [*map(str, _files(job, self._options.data / OUT)), *database_places(job)],
-        }
-
     async def answer(self, question: Question) -> AsyncIterator[bytes]:
         """Yield the lines of an answer about jobs, or about the pages of one of them."""
         try:
             async for line in self._answer(question):
                 yield line
         except SkitterError as error:
-            yield _line({"error": str(error)})
+            yield line_of({"error": str(error)})
 
     async def _answer(self, question: Question) -> AsyncIterator[bytes]:
         match question:
-            case {"add_job": data, "source": str(source)}:
-                yield _line(await self.add(data, source))
+            case {"jobs": "add", "job": data, "source": str(source)}:
+                yield line_of(await self.add(data, source))
+                yield line_of({"complete": True})
             case {"jobs": _}:
-                for facts in await self.list():
-                    yield _line(facts)
-                yield _line({"complete": True})
-            case {"show_job": str(job_id)}:
-                yield _line(await self.show(job_id))
+                async for line in self._keeper.answer(question):
+                    yield line
             case _:
                 async for line in (await self._answers_for(question)).answer(question):
                     yield line
@@ -185,11 +155,34 @@ class JobHost:
         return Answers(reader, number, explainer, aliases=assembly.aliases)
 
 
+def checked(data: object, source: str) -> Job:
+    """Return a job that others can work on; raises, naming the field, when they could not."""
+    job = check_job(data, source)
+    if not job.entries:
+        raise ConfigError(f"{source}: entries: nothing to crawl; wanted one URL or more")
+    refuse_unstored_secrets(job)
+    refuse_unstored_passwords(job)
+    refuse_unkept_media(job)
+    return job
+
+
+def refuse_other(entry: JobEntry, stored: Job, job: Job) -> None:
+    """Raise when the job of an id was cancelled, or was told to do something else."""
+    if entry.state is JobState.CANCEL:
+        raise ConfigError(f"job {job.id}: was cancelled; give it another id")
+    if other := difference(stored, job):
+        raise other_job(job, other)
+
+
+def other_job(job: Job, why: str) -> ConfigError:
+    """Return the error for a job whose id another one has."""
+    return ConfigError(f"job {job.id}: is there with other settings ({why}); give it another id")
+
+
 def _files(job: Job, folder: Path) -> tuple[Path, ...]:
-    """Return where the records of a job go: where it says, else to a file of its name."""
+    """Return where the records of a job go: where it says, else to a file of its name.
+
+    A path that does not begin at the root is one in the folder, wherever the master was started.
+    """
     folder.mkdir(exist_ok=True)
     return job_files(job, folder / f"{job.id}.jsonl")
-
-
-def _line(value: Mapping[str, object]) -> bytes:
-    return json.dumps(value, default=str, ensure_ascii=False).encode() + b"\n"

@@ -10,6 +10,7 @@ from collections.abc import Collection
 import msgspec
 
 from skitter.crawl.recording import job_mark
+from skitter.crawl.standing import CANCELLED, FINISHED
 from skitter.crawl.totals import Totals
 from skitter.frontier.model import JobEntry, JobState
 from skitter.job.parts import Limits
@@ -23,7 +24,7 @@ LONGEST_STEP_S = 10.0
 """More than this between two looks is time in which this machine slept."""
 RUN_MARK = "run"
 """Behind the number of its job: how long that has run, and what stopped it."""
-TIME, BYTES, PAGES, FINISHED = "time limit", "bytes limit", "pages limit", "finished"
+TIME, BYTES, PAGES = "time limit", "bytes limit", "pages limit"
 
 
 class _Run(msgspec.Struct):
@@ -53,8 +54,14 @@ class JobLimits:
             self._runs[job] = _Run()
             await self._keep([job])
 
+    async def stopped(self, job: JobNumber) -> str:
+        """Return the limit that a job was paused for; "" when somebody paused it, or nobody."""
+        return (await self._run(job)).stopped_by
+
     async def stopped_by(self, job: JobNumber, entry: JobEntry, pages: int, pending: int) -> str:
         """Return what keeps a job from going on; "" while nothing does."""
+        if entry.state is JobState.CANCEL:
+            return CANCELLED
         if not pending:
             return FINISHED if pages else ""
         if entry.state is not JobState.RUN:

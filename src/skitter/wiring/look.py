@@ -56,6 +56,8 @@ class Where:
     store: str | None = None
     job: str | None = None
     """Which of the jobs there; None for the only one."""
+    cold: str | None = None
+    """PostgreSQL with the tails of long queues, for who is to change them."""
 
     def __str__(self) -> str:
         if self.store is not None:

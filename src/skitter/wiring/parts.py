@@ -12,7 +12,7 @@ from skitter.fetch.guard import AddressGuard
 from skitter.fetch.hosts import HostsTable
 from skitter.fetch.http import HttpFetcher, default_headers
 from skitter.fetch.pool import PoolOptions
-from skitter.frontier.model import JobEntry, Overflow, SeenOptions
+from skitter.frontier.model import JobEntry, JobState, Overflow, SeenOptions
 from skitter.job.spec import Job
 from skitter.pipeline.base import Archive
 from skitter.pipeline.file_sink import FileSink
@@ -81,18 +81,19 @@ def make_guard(job: Job, clock: Clock) -> TrapGuard | None:
     return TrapGuard(limits, now_ms=clock.now_ms)
 
 
-def job_entry(job: Job, *, filed: bool = True) -> JobEntry:
-    """Return what the frontier keeps of a job; ``filed`` when its records go to files."""
+def job_entry(job: Job, *, outbox: bool = True, state: JobState = JobState.RUN) -> JobEntry:
+    """Return what the frontier keeps of a job; ``outbox`` when a process writes files of it."""
     return JobEntry(
         id=job.id,
         spec=job.to_json(),
+        state=state,
+        outbox=outbox,
         delay_ms=round(job.polite.delay * 1000),
         per_host=job.polite.per_host,
         queue_bound=job.limits.queue,
         overflow=Overflow(job.limits.overflow.value),
         pages=job.limits.pages,
         partition=job.partition,
-        filed=filed,
     )
 
 

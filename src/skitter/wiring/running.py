@@ -23,6 +23,8 @@ from skitter.types import JobNumber
 from skitter.wiring.answers import Answers
 from skitter.wiring.assembly import Assembly
 from skitter.wiring.databases import database_places
+from skitter.wiring.job_keeper import JobKeeper, answering_jobs, everyone_at_work
+from skitter.wiring.limits import JobLimits
 from skitter.wiring.settings import answering
 from skitter.wiring.store import Store
 
@@ -110,7 +112,9 @@ async def assemble(
         assembly.equipment.finder.linked.table,
         assembly.aliases,
     )
-    inspector = InspectServer(options.data, await answering(store, answers.answer))
+    keeper = JobKeeper(store, JobLimits(store), everyone_at_work)
+    answer = await answering(store, answering_jobs(keeper, answers.answer))
+    inspector = InspectServer(options.data, answer)
     await inspector.open()
     stack.push_async_callback(inspector.close)
     return crawl

@@ -146,10 +146,14 @@ async def open_up(options: UpOptions) -> AsyncIterator[Master]:
         )
         limits = JobLimits(store)
         stack.push_async_callback(limits.close)
-        jobs = JobHost(stack, store, recording, run, limits)
-        await jobs.resume()
         server = RemoteServer(frontier, secret=store.secret, clock=store.clock, token=token)
         server.guests = True
+
+        async def at_work() -> bool:
+            return bool(server.sessions())
+
+        jobs = JobHost(stack, store, recording, run, limits, at_work)
+        await jobs.resume()
         path = options.data / SOCKET
         shell = RemoteShell(server, tcp=(options.host, options.port), socket_path=path)
         await shell.open()

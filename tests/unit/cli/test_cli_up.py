@@ -75,4 +75,4 @@ def test_jobs_of_a_master_that_is_not_there(here: Path, words: list[str]) -> Non
     (here / "state").mkdir()
     ended = command("job", *words, "--data", here / "state")
     assert ended.code == 2
-    assert "nothing runs there; start it with: skitter up" in ended.err
+    assert "nothing runs there and no crawl has begun; start it with: skitter up" in ended.err

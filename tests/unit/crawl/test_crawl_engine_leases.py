@@ -237,7 +237,7 @@ async def test_leases_that_the_store_has_ended_are_broken_off_at_the_next_renewa
     await until(lambda: engine.counted[1] == 3)
     await rig.frontier.set_job_state(rig.number, JobState.CANCEL)
     await asyncio.wait_for(running, 10)
-    assert engine.stopped_by == "finished"
+    assert engine.stopped_by == "cancelled"
     assert (rig.sink.records, rig.stats.errors) == ([], {})
     assert rig.begun == 1, "what waited is not begun any more"
 

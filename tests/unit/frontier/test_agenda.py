@@ -26,6 +26,7 @@ class Rig:
     budget: HeadBudget = field(default_factory=lambda: HeadBudget(10_000))
     sequence: int = 0
     queues: int = 0
+    chosen: Queue | None = None
 
     def host(self, name: str, *, per_host: int = 1, delay_ms: int = 1000) -> Host:
         host = Host(1, HostKey(name), delay_ms, per_host)
@@ -52,10 +53,14 @@ class Rig:
         self.sequence += 1
         line.insert(entry_key(queue.id, page_class, urgency, 0, self.sequence), b"")
 
+    def next_host(self, now_ms: int) -> Host | None:
+        """Return the host that is asked next; ``chosen`` is its queue whose turn it is."""
+        self.chosen = self.agenda.next_turn(now_ms)
+        return None if self.chosen is None else self.chosen.host
+
     def take(self, host: Host) -> bytes:
-        """Hand out the best URL of a host, as a claim does."""
-        queue = host.best_queue()
-        assert queue is not None
+        """Hand out a URL of a host, as a claim does."""
+        queue = self.chosen if self.chosen and self.chosen.host is host else host.queues[0]
         line = queue.next_line()
         assert line is not None
         entry = line.pop(_no_disk, ())
@@ -76,9 +81,22 @@ def rig() -> Rig:
 def names(rig: Rig, now_ms: int) -> list[str]:
     """Take every host that may be asked now, without putting any back."""
     found = []
-    while host := rig.agenda.next_host(now_ms):
+    while host := rig.next_host(now_ms):
         found.append(str(host.name))
     return found
+
+
+def served(rig: Rig, most: int) -> list[int]:
+    """Hand out URLs one after the other; tells whose each was."""
+    jobs: list[int] = []
+    for _ in range(most):
+        host = rig.next_host(0)
+        if host is None or rig.chosen is None:
+            break
+        jobs.append(rig.chosen.job)
+        rig.take(host)
+        rig.agenda.enlist(host, 0)
+    return jobs
 
 
 # Hosts
@@ -86,7 +104,7 @@ def names(rig: Rig, now_ms: int) -> list[str]:
 
 def test_a_host_without_work_is_nowhere(rig: Rig) -> None:
     rig.agenda.enlist(rig.host("a"), 0)
-    assert rig.agenda.next_host(0) is None
+    assert rig.next_host(0) is None
     assert rig.agenda.next_time_ms(0) is None
     assert rig.agenda.with_work == 0
 
@@ -99,7 +117,7 @@ def test_hosts_of_equal_urgency_come_in_turns(rig: Rig) -> None:
         rig.agenda.enlist(host, 0)
     order = []
     for _ in range(6):
-        found = rig.agenda.next_host(0)
+        found = rig.next_host(0)
         assert found is not None
         order.append(str(found.name))
         rig.take(found)
@@ -133,9 +151,9 @@ def test_a_host_is_not_asked_before_its_time(rig: Rig) -> None:
     rig.add(host.queues[0])
     host.next_at_ms = 500
     rig.agenda.enlist(host, 0)
-    assert rig.agenda.next_host(499) is None
+    assert rig.next_host(499) is None
     assert rig.agenda.next_time_ms(499) == 500
-    assert rig.agenda.next_host(500) is host
+    assert rig.next_host(500) is host
 
 
 def test_a_rest_that_grows_after_a_host_was_ready_is_kept(rig: Rig) -> None:
@@ -143,9 +161,9 @@ def test_a_rest_that_grows_after_a_host_was_ready_is_kept(rig: Rig) -> None:
     rig.add(host.queues[0])
     rig.agenda.enlist(host, 0)
     host.next_at_ms = 500
-    assert rig.agenda.next_host(0) is None
+    assert rig.next_host(0) is None
     assert rig.agenda.next_time_ms(0) == 500
-    assert rig.agenda.next_host(500) is host
+    assert rig.next_host(500) is host
 
 
 def test_a_rest_that_changes_while_a_host_rests_is_kept(rig: Rig) -> None:
@@ -155,8 +173,8 @@ def test_a_rest_that_changes_while_a_host_rests_is_kept(rig: Rig) -> None:
         host.next_at_ms = until
         rig.agenda.enlist(host, 0)
         assert rig.agenda.next_time_ms(0) == until
-    assert rig.agenda.next_host(599) is None
-    assert rig.agenda.next_host(600) is host
+    assert rig.next_host(599) is None
+    assert rig.next_host(600) is host
 
 
 @pytest.mark.parametrize("per_host", [1, 3])
@@ -166,14 +184,14 @@ def test_a_host_with_all_it_allows_in_flight_is_nowhere(rig: Rig, per_host: int)
         rig.add(host.queues[0])
     rig.agenda.enlist(host, 0)
     taken = 0
-    while found := rig.agenda.next_host(0):
+    while found := rig.next_host(0):
         rig.take(found)
         rig.agenda.enlist(found, 0)
         taken += 1
     assert taken == per_host
     host.in_flight -= 1
     rig.agenda.enlist(host, 0)
-    assert rig.agenda.next_host(0) is host
+    assert rig.next_host(0) is host
 
 
 def test_a_host_enlisted_many_times_is_handed_out_once(rig: Rig) -> None:
@@ -193,28 +211,75 @@ def test_a_host_whose_work_went_away_is_not_handed_out(rig: Rig) -> None:
     rig.take(host)
     host.in_flight = 0
     rig.agenda.enlist(host, 0)
-    assert rig.agenda.next_host(0) is None
+    assert rig.next_host(0) is None
     assert rig.agenda.next_time_ms(0) is None
+
+
+# Shares of jobs
+
+
+def crowd(rig: Rig, job: int, hosts: int, urls: int, urgency: int = NORMAL) -> list[Host]:
+    """Make hosts of a job that may be asked any number of times."""
+    made = [Host(1, HostKey(f"j{job}-{n}"), 0, 1000) for n in range(hosts)]
+    for host in made:
+        queue = rig.queue(host, job)
+        for _ in range(urls):
+            rig.add(queue, urgency)
+        rig.agenda.enlist(host, 0)
+    return made
+
+
+def test_jobs_of_one_priority_get_equal_shares_however_many_hosts_they_have(rig: Rig) -> None:
+    crowd(rig, 1, 200, 5)
+    crowd(rig, 2, 4, 100)
+    crowd(rig, 3, 1, 100)
+    assert sorted(served(rig, 300)) == [1] * 100 + [2] * 100 + [3] * 100
+
+
+def test_a_more_urgent_job_goes_first_whatever_it_had_before(rig: Rig) -> None:
+    crowd(rig, 1, 5, 10, urgency=4)
+    assert served(rig, 20) == [1] * 20
+    crowd(rig, 2, 2, 10, urgency=0)
+    assert served(rig, 25) == [2] * 20 + [1] * 5
+
+
+def test_a_job_is_not_owed_for_the_time_it_had_nothing(rig: Rig) -> None:
+    crowd(rig, 1, 10, 50)
+    assert served(rig, 100) == [1] * 100
+    crowd(rig, 2, 10, 50)
+    assert sorted(served(rig, 20)) == [1] * 10 + [2] * 10
+
+
+def test_a_small_job_gets_its_share_of_hosts_it_has_in_common(rig: Rig) -> None:
+    for host in crowd(rig, 1, 100, 20)[:5]:
+        queue = rig.queue(host, 2)
+        for _ in range(50):
+            rig.add(queue)
+        rig.agenda.enlist(host, 0)
+    assert sorted(served(rig, 200)) == [1] * 100 + [2] * 100
+
+
+def test_lanes_of_a_job_that_is_gone_are_forgotten(rig: Rig) -> None:
+    [host] = crowd(rig, 1, 1, 1)
+    rig.agenda.forget(JobNumber(1))
+    assert served(rig, 5) == [1], "not while something waits"
+    rig.agenda.forget(JobNumber(1))
+    rig.add(host.queues[0])
+    rig.agenda.enlist(host, 0)
+    assert served(rig, 5) == [1]
 
 
 # Queues of a host
 
 
 def test_jobs_on_one_host_take_turns(rig: Rig) -> None:
-    host = rig.host("a")
+    host = rig.host("a", per_host=9)
     queues = [host.queues[0], rig.queue(host, 2), rig.queue(host, 3)]
     for queue in queues:
         for _ in range(3):
             rig.add(queue)
-    order = []
-    for _ in range(9):
-        chosen = host.best_queue()
-        assert chosen is not None
-        order.append(chosen.job)
-        line = chosen.next_line()
-        assert line is not None
-        line.pop(_no_disk, ())
-    assert order == [1, 2, 3] * 3
+    rig.agenda.enlist(host, 0)
+    assert served(rig, 10) == [1, 2, 3] * 3
 
 
 def test_the_more_urgent_job_of_a_host_comes_first(rig: Rig) -> None:
@@ -222,7 +287,8 @@ def test_the_more_urgent_job_of_a_host_comes_first(rig: Rig) -> None:
     urgent = rig.queue(host, 2)
     rig.add(host.queues[0], urgency=5)
     rig.add(urgent, urgency=2)
-    assert host.best_queue() is urgent
+    rig.agenda.enlist(host, 0)
+    assert rig.agenda.next_turn(0) is urgent
     front = host.front()
     assert front is not None
     assert front >> 32 == 2
@@ -236,10 +302,12 @@ def test_a_paused_job_is_passed_over(rig: Rig, jobs: int) -> None:
     for queue in host.queues:
         rig.add(queue)
         queue.running = False
-    assert host.best_queue() is None
+    rig.agenda.enlist(host, 0)
+    assert rig.agenda.next_turn(0) is None
     assert host.front() is None
     host.queues[-1].running = True
-    assert host.best_queue() is host.queues[-1]
+    rig.agenda.enlist(host, 0)
+    assert rig.agenda.next_turn(0) is host.queues[-1]
 
 
 def test_data_pages_come_first_but_nav_pages_get_their_turn(rig: Rig) -> None:
@@ -317,7 +385,7 @@ class AgendaMachine(RuleBasedStateMachine):
 
     @rule()
     def claim(self) -> None:
-        host = self.rig.agenda.next_host(self.now)
+        host = self.rig.next_host(self.now)
         asked = [h for h in self.hosts if self._may_be_asked(h)]
         if host is None:
             assert asked == []

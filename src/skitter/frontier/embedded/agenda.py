@@ -1,13 +1,24 @@
 """Which host is asked next: hosts are scheduled, not URLs. Pure; times are passed in.
 
-A host is in at most one place: *resting* (a heap by next-allowed time), *ready* (a heap by the
-urgency of its first URL, then by turn), or nowhere (no work, or as many requests in flight as it
-allows). Moving a host leaves its old heap entry behind; a ticket tells the live one.
+A host is in at most one place: *resting* (a heap by next-allowed time), *ready*, or nowhere (no
+work, or as many requests in flight as it allows). Moving a host leaves its old heap entry behind; a
+ticket tells the live one.
+
+The queues of a ready host are listed in lanes: one for each job and urgency, in which hosts come in
+turns. Of the most urgent lanes the one is served that was served least, so jobs of one priority get
+equal shares however many hosts each of them has. A lane that was empty for a while is not owed for
+that time: it begins where the others are.
 """
 
-from heapq import heappop, heappush
+from heapq import heappop, heappush, heapreplace
 
-from skitter.frontier.embedded.lines import LAST_FRONT, RANK_BITS, RANK_MASK, Line
+from skitter.frontier.embedded.lines import (
+    LAST_FRONT,
+    LEAST_URGENT,
+    RANK_BITS,
+    RANK_MASK,
+    Line,
+)
 from skitter.frontier.model import SCORED_RANKS, Counts
 from skitter.types import HostKey, JobNumber, PageClass
 
@@ -32,9 +43,12 @@ class Queue:
         "host",
         "id",
         "job",
+        "lane",
         "leased_data",
         "leased_nav",
+        "listed",
         "nav",
+        "ready_front",
         "running",
         "scheduled",
         "turn",
@@ -58,6 +72,11 @@ class Queue:
         self.dead = 0
         self.dropped = 0
         self.turn = 0
+        self.lane: Lane | None = None
+        """Where it waits for its turn while its host is ready."""
+        self.listed = 0
+        """The turn it was given there."""
+        self.ready_front = 0
 
     def line(self, page_class: PageClass) -> Line | None:
         """Return the line of one class, if it was ever used."""
@@ -89,6 +108,23 @@ class Queue:
         return min(data, nav)
 
 
+class Lane:
+    """The ready queues of one job whose first URLs are equally urgent, in the order of turns."""
+
+    __slots__ = ("heap", "job", "listed", "ordered", "served", "urgency")
+
+    def __init__(self, urgency: int, job: JobNumber) -> None:
+        self.urgency = urgency
+        self.job = job
+        self.heap: list[tuple[int, int, Queue]] = []
+        self.listed = 0
+        """How many queues wait in it."""
+        self.served = 0
+        """How often it was served, and what it was let off while it was empty."""
+        self.ordered = False
+        """Whether it has an entry among the lanes."""
+
+
 class Host:
     """One host's gate and the queues behind it."""
 
@@ -106,7 +142,6 @@ class Host:
         "per_host",
         "place",
         "queues",
-        "ready_front",
         "rests_until_ms",
         "stored_at_ms",
         "stored_delay_ms",
@@ -138,23 +173,14 @@ class Host:
         """Leases whose redirect waits for this gate, first come first served."""
         self.place = _NOWHERE
         self.ticket = 0
-        self.ready_front = 0
         self.held_since_ms = 0
         """Since when it has been passed over for better hosts; 0 when it has not."""
         self.rests_until_ms = 0
 
-    def best_queue(self) -> Queue | None:
-        """Choose the queue to serve: most urgent first, in turns among equals."""
-        queues = self.queues
-        if len(queues) == 1:
-            return queues[0] if queues[0].running and queues[0].waiting else None
-        live = [queue for queue in queues if queue.running and queue.waiting]
-        if not live:
-            return None
-        chosen = min(live, key=_urgency)
-        queues.remove(chosen)
-        queues.append(chosen)
-        return chosen
+    @property
+    def has_work(self) -> bool:
+        """Whether there is a URL that may be handed out."""
+        return any(queue.running and queue.waiting for queue in self.queues)
 
     def front(self) -> int | None:
         """Return urgency and rank of the best URL that may be handed out; None without one."""
@@ -166,16 +192,16 @@ class Host:
         return best
 
 
-def _urgency(queue: Queue) -> int:
-    return queue.front() >> RANK_BITS
-
-
 class Agenda:
     """The hosts in order."""
 
     def __init__(self) -> None:
         self._resting: list[tuple[int, int, Host]] = []
-        self._ready: list[tuple[int, int, int, Host]] = []
+        self._lanes: dict[tuple[int, JobNumber], Lane] = {}
+        self._order: list[tuple[int, int, JobNumber, Lane]] = []
+        """Lanes by urgency, then by how often they were served; an entry may say too little."""
+        self._begun = [0] * (LEAST_URGENT + 1)
+        """By urgency: how often the lane was served that was served last."""
         self._turn = 0
         self.with_work = 0
         """Hosts that rest or are ready."""
@@ -187,51 +213,117 @@ class Agenda:
     def enlist(self, host: Host, now_ms: int) -> None:
         """Put a host where it belongs; call after its work, gate or jobs changed."""
         drains = host.drained_until_ms > now_ms
-        front = host.front() if drains or host.in_flight < host.per_host else None
-        if front is None:
+        if not (drains or host.in_flight < host.per_host) or not host.has_work:
             self._withdraw(host)
         elif drains or host.next_at_ms <= now_ms:
-            if host.place != _READY or front < host.ready_front:
-                self._make_ready(host, front)
+            self._make_ready(host)
         elif host.place != _RESTING or host.rests_until_ms != host.next_at_ms:
             self._place(host, _RESTING)
             host.rests_until_ms = host.next_at_ms
             heappush(self._resting, (host.next_at_ms, host.ticket, host))
 
-    def _make_ready(self, host: Host, front: int) -> None:
-        self._place(host, _READY)
-        host.ready_front = front
+    def _make_ready(self, host: Host) -> None:
+        if host.place != _READY:
+            self._place(host, _READY)
+        for queue in host.queues:
+            if not (queue.running and queue.waiting):
+                self._unlist(queue)
+            elif queue.lane is None or queue.front() < queue.ready_front:
+                self._list(queue)
+
+    def _list(self, queue: Queue) -> None:
+        """Let a queue wait for its turn, in the lane of its first URL."""
+        self._unlist(queue)
+        front = queue.ready_front = queue.front()
+        lane = queue.lane = self._lane(front >> RANK_BITS, queue.job)
+        lane.listed += 1
+        self._turn += 1
+        queue.listed = self._turn
         # A worse score costs turns, so that such a host waits long but not for ever.
         rank = front & RANK_MASK
         late = rank * TURNS_PER_RANK if rank < SCORED_RANKS else 0
-        heappush(self._ready, (front >> RANK_BITS, host.ticket + late, host.ticket, host))
+        heappush(lane.heap, (self._turn + late, self._turn, queue))
+
+    def _lane(self, urgency: int, job: JobNumber) -> Lane:
+        """Return a lane that something is to be listed in."""
+        lane = self._lanes.get((urgency, job))
+        if lane is None:
+            lane = self._lanes[urgency, job] = Lane(urgency, job)
+        if not lane.listed:
+            lane.served = max(lane.served, self._begun[urgency])
+            if not lane.ordered:
+                lane.ordered = True
+                heappush(self._order, (urgency, lane.served, job, lane))
+        return lane
+
+    def _unlist(self, queue: Queue) -> None:
+        lane = queue.lane
+        if lane is not None:
+            lane.listed -= 1
+            if not lane.listed:
+                lane.heap.clear()
+            queue.lane = None
+            queue.listed = 0
 
     def _place(self, host: Host, place: int) -> None:
         if host.place == _NOWHERE:
             self.with_work += 1
+        elif host.place == _READY:
+            self._unlist_all(host)
         self._turn += 1
         host.ticket = self._turn
         host.place = place
 
     def _withdraw(self, host: Host) -> None:
         if host.place != _NOWHERE:
+            self._unlist_all(host)
             self.with_work -= 1
             host.place = _NOWHERE
             host.ticket = 0
 
-    def next_host(self, now_ms: int) -> Host | None:
-        """Take the host to ask now out of the agenda; ``enlist`` it again afterwards."""
+    def _unlist_all(self, host: Host) -> None:
+        for queue in host.queues:
+            self._unlist(queue)
+
+    def next_turn(self, now_ms: int) -> Queue | None:
+        """Take the host to ask now out of the agenda; ``enlist`` it again afterwards.
+
+        Answers the queue of that host whose turn it is.
+        """
         self._wake(now_ms)
-        while self._ready:
-            _, _, ticket, host = heappop(self._ready)
-            if host.ticket != ticket:
+        while lane := self._best_lane():
+            _, turn, queue = heappop(lane.heap)
+            if queue.listed != turn:
                 continue
+            host = queue.host
             self._withdraw(host)
-            if not self._is_open(host, now_ms):
+            if not self._is_open(host, now_ms) or not (queue.running and queue.waiting):
                 self.enlist(host, now_ms)
                 continue
-            return host
+            self._begun[lane.urgency] = lane.served
+            lane.served += 1
+            return queue
         return None
+
+    def _best_lane(self) -> Lane | None:
+        """Return the lane to serve: most urgent first, then the one that was served least."""
+        order = self._order
+        while order:
+            urgency, served, job, lane = order[0]
+            if not lane.listed:
+                heappop(order)
+                lane.ordered = False
+            elif served != lane.served:
+                heapreplace(order, (urgency, lane.served, job, lane))
+            else:
+                return lane
+        return None
+
+    def forget(self, job: JobNumber) -> None:
+        """Forget the lanes of a job that has nothing left."""
+        for key in [key for key, lane in self._lanes.items() if lane.job == job]:
+            if not self._lanes[key].listed:
+                del self._lanes[key]
 
     def _is_open(self, host: Host, now_ms: int) -> bool:
         """Tell whether a host that was made ready still is: it may have ceased to be drained."""
@@ -249,9 +341,7 @@ class Agenda:
 
     def next_time_ms(self, now_ms: int) -> int | None:
         """Return when the next host may be asked; None when no host has work it could give."""
-        while self._ready and self._ready[0][3].ticket != self._ready[0][2]:
-            heappop(self._ready)
-        if self._ready:
+        if self._best_lane() is not None:
             return now_ms
         while self._resting and self._resting[0][2].ticket != self._resting[0][1]:
             heappop(self._resting)

@@ -130,6 +130,7 @@ class Control:
         change.delete_meta(TALLY + str(job).encode())
         core.commit(change)
         core.registry.drop_job(job)
+        core.agenda.forget(job)
         core.tallies.pop(job, None)
 
     def _drop_scheduled(self, job: JobNumber) -> None:

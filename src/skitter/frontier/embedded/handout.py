@@ -53,13 +53,13 @@ class Handout:
         leases: list[Lease] = []
         held_back: list[Host] = []
         while len(leases) < k and len(held_back) < MAX_HELD_BACK:
-            host = core.agenda.next_host(now_ms)
-            if host is None:
+            queue = core.agenda.next_turn(now_ms)
+            if queue is None:
                 break
-            if self._holds_back(host, now_ms):
-                held_back.append(host)
+            if self._holds_back(queue, now_ms):
+                held_back.append(queue.host)
                 continue
-            lease = self._take(host, now_ms, expires_at)
+            lease = self._take(queue, now_ms, expires_at)
             if lease is not None:
                 leases.append(lease)
         for host in held_back:
@@ -83,10 +83,10 @@ class Handout:
         ended = core.tallies.get(job, {}).get(PAGES, 0)
         return pages - ended - core.registry.counts[job].leased
 
-    def _holds_back(self, host: Host, now_ms: int) -> bool:
+    def _holds_back(self, queue: Queue, now_ms: int) -> bool:
         """Tell whether a host lets a busy one go first whose next URL scores much better."""
-        front = host.front()
-        if front is None or not HOLD_RANKS <= front & RANK_MASK < SCORED_RANKS:
+        host, front = queue.host, queue.front()
+        if not HOLD_RANKS <= front & RANK_MASK < SCORED_RANKS:
             return False
         bar = front - HOLD_RANKS
         busy = {held.queue.host for held in self._core.leases.by_id.values()}
@@ -99,11 +99,10 @@ class Handout:
         host.held_since_ms = 0
         return False
 
-    def _take(self, host: Host, now_ms: int, expires_at: float) -> Lease | None:
-        core = self._core
-        queue = host.best_queue()
-        entry = self._pop(queue) if queue else None
-        if queue is None or entry is None:
+    def _take(self, queue: Queue, now_ms: int, expires_at: float) -> Lease | None:
+        core, host = self._core, queue.host
+        entry = self._pop(queue)
+        if entry is None:
             core.agenda.enlist(host, now_ms)
             return None
         record = unpack_record(entry[1])

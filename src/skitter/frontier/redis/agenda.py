@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable
 
 from skitter.frontier.model import SCORED_RANKS
 from skitter.frontier.redis.wire import NEVER, RANK_BITS, Hint
+from skitter.types import JobNumber
 
 USUAL_URGENCY = 4
 """Of a tag whose hosts have rested: nobody has looked what they have."""
@@ -19,11 +20,13 @@ _RANK_MASK = (1 << RANK_BITS) - 1
 class _Tag:
     """What is remembered of one tag."""
 
-    __slots__ = ("at_ms", "front", "heard", "turn")
+    __slots__ = ("at_ms", "front", "heard", "jobs", "turn")
 
     def __init__(self) -> None:
         self.at_ms = NEVER
         self.front = NEVER
+        self.jobs: tuple[JobNumber, ...] = ()
+        """Those that had something as urgent as the best host when a script told it last."""
         self.heard = float("-inf")
         """When a script told it last, in seconds of the boot clock."""
         self.turn = 0
@@ -62,7 +65,7 @@ class Agenda:
         """Take what a script told of a tag."""
         known = self._tags.get(tag)
         if known is not None:
-            known.at_ms, known.front = hint
+            known.at_ms, known.front, known.jobs = hint
             known.heard = heard
             self._turn += 1
             known.turn = self._turn
@@ -91,6 +94,14 @@ class Agenda:
         chosen = [(tag, known) for tag, known in found if known.urgency == urgency]
         chosen.sort(key=_by_turn)
         return [tag for tag, _ in chosen]
+
+    def jobs(self, tag: int) -> tuple[JobNumber, ...]:
+        """Return the jobs that have something in a tag, as far as it is known."""
+        return self._tags[tag].jobs
+
+    def urgency(self, tag: int) -> int:
+        """Return the urgency of the best host of a tag, as far as it is known."""
+        return self._tags[tag].urgency
 
     def next_ms(self) -> int | None:
         """Return when the next tag has something; None for never."""

@@ -149,6 +149,7 @@ class Core:
             "per_host": str(entry.per_host),
             "overflow": entry.overflow,
             "limited": "" if entry.pages is None else "1",
+            "outbox": "1" if entry.outbox else "0",
             **seen_fields(self._seen),
         }
         words = [word for pair in fields.items() for word in pair]
@@ -174,7 +175,7 @@ class Core:
     def is_filed(self, job: JobNumber) -> bool:
         """Tell whether the records of a job, which is known, wait for the writer of its files."""
         entry = self._jobs.get(job)
-        return entry is None or entry.filed
+        return entry is None or entry.outbox
 
     async def fresh_entry(self, job: JobNumber) -> JobEntry:
         """Return a job's entry as it is now."""

@@ -7,16 +7,18 @@ that is repeated after a lost answer gives the same ones.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
-from skitter.errors import Fenced
 from skitter.frontier.model import Claim, Freed, Grant, Lease
 from skitter.frontier.redis.agenda import Agenda
+from skitter.frontier.redis.claiming import Claiming
 from skitter.frontier.redis.core import Ask, Core
 from skitter.frontier.redis.library import function
 from skitter.frontier.redis.limits import NEAR, Limits
 from skitter.frontier.redis.nodes import Call
 from skitter.frontier.redis.owning import Owning
+from skitter.frontier.redis.shares import Shares, share_out
 from skitter.frontier.redis.tails import Tails
 from skitter.frontier.redis.wire import (
     FENCED,
@@ -37,6 +39,8 @@ SWEEP_S = 1.0
 """How long what other members queued may go unnoticed."""
 STREAM_CAP = 512
 """Records of one job in one tag that wait for their files before its URLs have to wait, too."""
+UNTOLD = (JobNumber(0),)
+"""Stands for the jobs of a tag of which nobody has told which they are."""
 _MOST_ROUNDS = 1000
 _CALL_DIGITS = 10
 _BREAK_BITS = 40
@@ -69,6 +73,7 @@ class Handout:
         self._versioned = float("-inf")
         self.stream_cap = STREAM_CAP
         self._limits = Limits(core)
+        self._shared = Shares()
         self._unpark = unpark
         self._full: set[JobNumber] = set()
         """Jobs that were at their page limit, so that hosts may have been set aside."""
@@ -81,8 +86,9 @@ class Handout:
         async with self._one_at_a_time:
             fences = await self._owning.packed_with_wide(grants)
             self._agenda.keep(fences.keys())
-            claiming = _Claiming(fences, k, lease_ms, self._freed(freed))
+            claiming = Claiming(fences, k, lease_ms, self._freed(freed))
             await self._recall(claiming)
+            self._shared.begin(k)
             claiming.rooms = await self._limits.rooms()
             await self._reopen(claiming)
             await self._ask_anew(claiming)
@@ -98,7 +104,7 @@ class Handout:
             claiming.check()
             return Claim((), self._agenda.next_ms(), version)
 
-    async def _recall(self, claiming: "_Claiming") -> None:
+    async def _recall(self, claiming: Claiming) -> None:
         """Let go of leases that only the store still knows, when it may have forgotten acks."""
         core = self._core
         breaks = core.nodes.breaks
@@ -124,7 +130,7 @@ class Handout:
                 entered.let_go(item.host)
         return found
 
-    async def _reopen(self, claiming: "_Claiming") -> None:
+    async def _reopen(self, claiming: Claiming) -> None:
         """Take hosts up again whose job was at its page limit, and has room again."""
         full = {job for job, room in claiming.rooms.items() if room <= 0}
         near = {job for job, room in claiming.rooms.items() if 0 < room < NEAR}
@@ -138,7 +144,7 @@ class Handout:
             await self._unpark(job)
         self._full = full
 
-    async def _ask_anew(self, claiming: "_Claiming") -> None:
+    async def _ask_anew(self, claiming: Claiming) -> None:
         """Ask the tags whose hints are not known, and, now and then, those that may be old."""
         loop = asyncio.get_running_loop()
         if not self._core.virtual and loop.time() - self._swept >= SWEEP_S:
@@ -151,7 +157,7 @@ class Handout:
         """Tell whether to look for what others queued before saying that there is nothing."""
         return self._core.virtual
 
-    async def _peek(self, tags: Sequence[int], claiming: "_Claiming") -> None:
+    async def _peek(self, tags: Sequence[int], claiming: Claiming) -> None:
         heard = self._core.clock.boot()
         session = self._core.session
         asked: list[Ask] = [(tag, "peek", (session, claiming.fences[tag])) for tag in tags]
@@ -161,13 +167,13 @@ class Handout:
             else:
                 self._agenda.learn(tag, read_hint(answer), heard)
 
-    def _lose(self, tag: int, claiming: "_Claiming", heard: float) -> None:
+    def _lose(self, tag: int, claiming: Claiming, heard: float) -> None:
         """Take note that a tag is not to be asked with these grants."""
         claiming.fenced = True
         self._owning.lose(tag)
         self._agenda.learn(tag, NO_HINT, heard)
 
-    async def _work(self, claiming: "_Claiming") -> None:
+    async def _work(self, claiming: Claiming) -> None:
         """Ask tags until there are enough leases or none has anything."""
         for _ in range(_MOST_ROUNDS):
             shares = self._shares(claiming)
@@ -178,20 +184,23 @@ class Handout:
                 await self._tails.fetch(tag)
             claiming.cold.clear()
 
-    def _shares(self, claiming: "_Claiming") -> dict[int, int]:
+    def _shares(self, claiming: Claiming) -> dict[int, int]:
         """Choose whom to ask for how many."""
         want = claiming.k - len(claiming.leases)
         if want <= 0:
             return {}
-        tags = self._agenda.ready(self._core.clock.now_ms())
-        # Near a page limit what one tag leases is not there for the next.
-        tags = tags[: min(want, 1 if claiming.is_near else TAGS_AT_ONCE)]
+        agenda = self._agenda
+        tags = agenda.ready(self._core.clock.now_ms())
         if not tags:
             return {}
-        each, more = divmod(want, len(tags))
-        return {tag: min(MOST_PER_CALL, each + (at < more)) for at, tag in enumerate(tags)}
+        # Near a page limit what one tag leases is not there for the next.
+        at_once = 1 if claiming.is_near else TAGS_AT_ONCE
+        served = partial(self._shared.of, agenda.urgency(tags[0]))
+        jobs = {tag: agenda.jobs(tag) or UNTOLD for tag in tags}
+        asked = share_out(tags, jobs, served, want, at_once)
+        return {tag: min(MOST_PER_CALL, n) for tag, n in asked.items()}
 
-    async def _round(self, claiming: "_Claiming", shares: Mapping[int, int]) -> None:
+    async def _round(self, claiming: Claiming, shares: Mapping[int, int]) -> None:
         core, agenda = self._core, self._agenda
         heard = core.clock.boot()
         expires_at = heard + claiming.lease_ms / 1000
@@ -212,6 +221,7 @@ class Handout:
                     self.stream_cap,
                     claiming.limits(),
                     freed,
+                    self._shared.words(),
                 )
                 calls.append(Call(core.keys.anchor(tag), function("claim"), words))
                 asked.append((tag, self._calls))
@@ -234,8 +244,9 @@ class Handout:
                     self._tails.fetch_soon(tag)
                 core.leased.update((lease.id, tag) for lease in leases)
                 claiming.take(leases)
+                self._shared.take(leases)
 
-    async def _free_refused(self, claiming: "_Claiming") -> None:
+    async def _free_refused(self, claiming: Claiming) -> None:
         """Let hosts go whose tags refused a claim that others answered.
 
         The caller is not told of the refusal, and a back-off must not be forgotten with it.
@@ -245,7 +256,7 @@ class Handout:
         ]
         await self._core.call_many(asked)
 
-    async def _send(self, claiming: "_Claiming", calls: list[Call]) -> list[Any]:
+    async def _send(self, claiming: Claiming, calls: list[Call]) -> list[Any]:
         """Call scripts; one server is asked for the version in the same breath."""
         core = self._core
         if not core.one_server:
@@ -257,7 +268,7 @@ class Handout:
         claiming.version = version if loop.time() - began < _SURELY_IN_ORDER_S else None
         return answers
 
-    async def _version_after(self, claiming: "_Claiming") -> int:
+    async def _version_after(self, claiming: Claiming) -> int:
         """Return the version as it was when all leases of a claim had been given, or later."""
         core = self._core
         version = claiming.version
@@ -306,62 +317,3 @@ class Handout:
     def _expect(self, tag: int, after_ms: int) -> None:
         """Look at a tag again when something in it may be over."""
         self._agenda.improve(tag, Hint(self._core.clock.now_ms() + after_ms, NEVER))
-
-
-class _Claiming:
-    """One claim in the making."""
-
-    __slots__ = (
-        "cold",
-        "fenced",
-        "fences",
-        "freed",
-        "k",
-        "lease_ms",
-        "leases",
-        "refused",
-        "rooms",
-        "version",
-    )
-
-    def __init__(
-        self,
-        fences: Mapping[int, bytes],
-        k: int,
-        lease_ms: int,
-        freed: dict[int, list[bytes]],
-    ) -> None:
-        self.fences = fences
-        self.k = k
-        self.lease_ms = lease_ms
-        self.freed = freed
-        self.leases: list[Lease] = []
-        self.fenced = False
-        self.refused: dict[int, list[bytes]] = {}
-        """Freed hosts of tags that refused."""
-        self.version: int | None = None
-        self.rooms: dict[JobNumber, int] = {}
-        self.cold: list[int] = []
-        """Tags that could have given more, had it been there."""
-
-    @property
-    def is_near(self) -> bool:
-        """Whether the room under a page limit is short."""
-        return any(0 < room < NEAR for room in self.rooms.values())
-
-    def limits(self) -> str:
-        """Write how many more URLs of which job may be leased."""
-        return ",".join(f"{job}:{max(0, room)}" for job, room in self.rooms.items())
-
-    def take(self, leases: Sequence[Lease]) -> None:
-        """Add what a tag leased."""
-        self.leases += leases
-        if self.rooms:
-            for lease in leases:
-                if lease.job in self.rooms:
-                    self.rooms[lease.job] -= 1
-
-    def check(self) -> None:
-        """Raise ``Fenced`` when a tag refused."""
-        if self.fenced:
-            raise Fenced("a slot has another owner, or its time was over")

@@ -103,16 +103,16 @@ class Keys:
         """Return the resting hosts of a slot by their next-allowed time."""
         return f"{self._prefixes[tag]}r:{slot}"
 
-    def ready(self, tag: int, slot: int) -> str:
-        """Return the ready hosts of a slot by urgency, then turn."""
-        return f"{self._prefixes[tag]}y:{slot}"
+    def ready(self, tag: int, lane: str) -> str:
+        """Return the ready hosts of a lane (a slot and a job) by urgency, then turn."""
+        return f"{self._prefixes[tag]}y:{lane}"
 
     def slots_resting(self, tag: int) -> str:
         """Return the slots of a tag by the earliest of their resting hosts."""
         return self._prefixes[tag] + "R"
 
     def slots_ready(self, tag: int) -> str:
-        """Return the slots of a tag by the best of their ready hosts."""
+        """Return the lanes of a tag by the best of their ready hosts."""
         return self._prefixes[tag] + "Y"
 
     def bands(self, tag: int, job: JobNumber, page_class: PageClass, host: HostKey) -> str:

@@ -1,6 +1,7 @@
 """Who is there and who has how much, read by somebody who is no member. Nothing is written."""
 
 from collections import Counter
+from collections.abc import Sequence
 
 import msgspec
 
@@ -28,16 +29,20 @@ async def members(nodes: Nodes, keys: Keys, clock: Clock) -> list[Member]:
     return sorted(found, key=lambda member: member.beat.name)
 
 
+async def _members(nodes: Nodes, keys: Sequence[str]) -> list[str]:
+    found = await nodes.run_many([(key, ("ZRANGE", key, 0, -1)) for key in keys])
+    return [member.decode() for answer in found for member in answer]
+
+
 async def hosts_by_slot(nodes: Nodes, keys: Keys) -> Counter[int]:
-    """Return how many hosts of each slot rest or are ready; two rounds, whatever is queued."""
-    indexes = [
-        index(tag) for tag in range(TAGS) for index in (keys.slots_ready, keys.slots_resting)
-    ]
-    found = await nodes.run_many([(key, ("ZRANGE", key, 0, -1)) for key in indexes])
-    slots = sorted({int(slot) for answer in found for slot in answer})
-    lists = [
-        (slot, name(slot % TAGS, slot)) for slot in slots for name in (keys.ready, keys.resting)
-    ]
+    """Return how many hosts of each slot rest or are ready; three rounds, whatever is queued."""
+    ready = await _members(nodes, [keys.slots_ready(tag) for tag in range(TAGS)])
+    resting = await _members(nodes, [keys.slots_resting(tag) for tag in range(TAGS)])
+    lists = [(slot, keys.resting(slot % TAGS, slot)) for slot in map(int, resting)]
+    for lane in ready:
+        slot = int(lane.partition(":")[0])
+        # A host that has several jobs is in the lane of each: this is for a rough share.
+        lists.append((slot, keys.ready(slot % TAGS, lane)))
     sizes = await nodes.run_many([(key, ("ZCARD", key)) for _, key in lists])
     count: Counter[int] = Counter()
     for (slot, _), size in zip(lists, sizes, strict=True):

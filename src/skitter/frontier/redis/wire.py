@@ -5,7 +5,7 @@ than the bytes in it.
 """
 
 import struct
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from skitter.frontier.model import Ack, Freed, Hop, Lease, Link
@@ -66,6 +66,8 @@ class Hint(NamedTuple):
 
     at_ms: int
     front: int
+    jobs: tuple[JobNumber, ...] = ()
+    """Those with a host as urgent as that; not told by all scripts."""
 
 
 NO_HINT = Hint(NEVER, NEVER)
@@ -186,8 +188,15 @@ def read_acked(answer: bytes) -> tuple[Taken, bytes]:
 
 
 def read_hint(answer: bytes) -> Hint:
-    """Read a hint."""
-    return Hint(*_hint.unpack_from(answer))
+    """Read a hint, with or without jobs behind it."""
+    at_ms, front = _hint.unpack_from(answer)
+    return Hint(at_ms, front, _read_jobs(answer, _hint.size))
+
+
+def _read_jobs(answer: bytes, at: int) -> tuple[JobNumber, ...]:
+    if len(answer) <= at:
+        return ()
+    return tuple(map(JobNumber, struct.unpack_from(f">{answer[at]}I", answer, at + 1)))
 
 
 def read_unparked(answer: bytes) -> tuple[Hint, int]:
@@ -199,12 +208,15 @@ def read_unparked(answer: bytes) -> tuple[Hint, int]:
 def read_claimed(answer: bytes, first_id: int, expires_at: float) -> Claimed:
     """Read the leases a claim brought; their ids count from the first."""
     at_ms, front, cold, n = _claimed.unpack_from(answer)
-    leases = list(_read_leases(answer, n, first_id, expires_at)) if n else []
-    return Claimed(Hint(at_ms, front), cold, leases)
+    leases, at = _read_leases(answer, n, first_id, expires_at)
+    return Claimed(Hint(at_ms, front, _read_jobs(answer, at)), cold, leases)
 
 
-def _read_leases(answer: bytes, n: int, first_id: int, expires_at: float) -> Iterator[Lease]:
-    at = _claimed.size
+def _read_leases(
+    answer: bytes, n: int, first_id: int, expires_at: float
+) -> tuple[list[Lease], int]:
+    """Return leases, and where the answer goes on."""
+    at, leases = _claimed.size, []
     for number in range(n):
         job, rank, slot, fence, gated, length = _given.unpack_from(answer, at)
         at += _given.size
@@ -213,8 +225,9 @@ def _read_leases(answer: bytes, n: int, first_id: int, expires_at: float) -> Ite
         [length] = _size(answer, at)
         at += 4
         given = Given(first_id + number, host, JobNumber(job), rank, slot, fence, gated)
-        yield make_lease(given, answer[at : at + length], expires_at)
+        leases.append(make_lease(given, answer[at : at + length], expires_at))
         at += length
+    return leases, at
 
 
 def fingerprint_words(fp: Fingerprint) -> tuple[str, bytes]:

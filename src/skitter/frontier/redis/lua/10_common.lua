@@ -3,8 +3,10 @@
 -- A call reads a host once, changes it in memory and writes it back once. `begin` makes the state
 -- of a call, `settle` puts the hosts it touched where they belong, `write_back` stores the rest.
 --
--- A host is in at most one place: resting (r:<slot>, by next-allowed ms), ready (y:<slot>, by
--- urgency, then turn) or nowhere. Field `w` of the host says which: r<ms>, y<front>, or absent.
+-- A host is in at most one place: resting (r:<slot>, by next-allowed ms), ready, or nowhere. A ready
+-- host waits for its turn in a lane for each of its jobs that have something (y:<slot>:<job>, by
+-- urgency, then turn); Y has all lanes by the best of their hosts, as R has the slots. Field `w` of
+-- the host says where it is: r<ms>, y<front>:<jobs, with commas between>, or nothing.
 -- A front is urgency * 2^32 + rank of a waiting URL, as one number; it names its band, too.
 local RANKS = 4294967296
 local TURNS = 281474976710656
@@ -117,7 +119,7 @@ do
     local found = S.jobs[job]
     if found == nil then
       local kept = redis.call('HMGET', S.P .. 'j:' .. job,
-        'state', 'delay', 'per_host', 'overflow', 'seen', 'limited')
+        'state', 'delay', 'per_host', 'overflow', 'seen', 'limited', 'outbox')
       found = kept[1] and {
         state = kept[1],
         delay = tonumber(kept[2]),
@@ -125,6 +127,7 @@ do
         overflow = kept[4],
         seen = kept[5],
         limited = kept[6] == '1',
+        outbox = kept[7] ~= '0',
       } or false
       S.jobs[job] = found
     end
@@ -159,7 +162,8 @@ do
       H.floor, H.held, H.drain = tonumber(floor), tonumber(held), tonumber(drain)
     end
     H.place = H.w:sub(1, 1)
-    H.at = tonumber(H.w:sub(2)) or 0
+    H.at = tonumber(H.w:match('^.(%d+)')) or 0
+    H.lanes = H.w:match(':(.*)$') or ''
     S.hosts[name] = H
     return H
   end
@@ -242,16 +246,20 @@ do
     return data or nav
   end
 
-  -- The front of a host over its running jobs; nil when it has nothing to give.
+  -- The front of a host over its running jobs, which are the lanes that are wanted for it; nil when
+  -- it has nothing to give.
   function host_front(S, H)
-    local best, asleep, gone
+    local best, asleep, gone, lanes
     for _, job in ipairs(jobs_of(H)) do
       local J = job_of(S, job)
       if not J or J.state == 'cancel' then
         gone = true
       elseif J.state == 'run' then
         local front = job_front(S, job, H.name)
-        if front and (not best or front < best) then best = front end
+        if front then
+          lanes = lanes and lanes .. ',' .. job or job
+          if not best or front < best then best = front end
+        end
       else
         asleep = asleep or {}
         asleep[#asleep + 1] = job
@@ -265,7 +273,8 @@ do
       end
       set_jobs(H, jobs)
     end
-    if not best and asleep then
+    H.wanted = lanes
+    if asleep then
       for _, job in ipairs(asleep) do
         if job_front(S, job, H.name) then redis.call('SADD', S.P .. 'park:' .. job, H.name) end
       end
@@ -332,13 +341,16 @@ do
 
   function withdraw(S, H)
     if H.place == 'y' then
-      redis.call('ZREM', S.P .. 'y:' .. H.slot, H.name)
-      S.slots_y[H.slot] = true
+      for job in H.lanes:gmatch('%d+') do
+        local lane = H.slot .. ':' .. job
+        redis.call('ZREM', S.P .. 'y:' .. lane, H.name)
+        S.slots_y[lane] = true
+      end
     elseif H.place == 'r' then
       redis.call('ZREM', S.P .. 'r:' .. H.slot, H.name)
       S.slots_r[H.slot] = true
     end
-    H.place, H.at = '', 0
+    H.place, H.at, H.lanes = '', 0, ''
   end
 
   local function note_best(slots, slot, score)
@@ -349,13 +361,17 @@ do
   local function make_ready(S, H, front)
     withdraw(S, H)
     S.turn = S.turn + 1
-    -- A worse score costs turns, so that such a host waits long but not for ever.
-    local rank = front % RANKS
-    local score = (front - rank) / RANKS * TURNS + S.turn
-    if rank < SCORED then score = score + rank * TURNS_PER_RANK end
-    redis.call('ZADD', S.P .. 'y:' .. H.slot, score, H.name)
-    H.place, H.at = 'y', front
-    note_best(S.slots_y, H.slot, score)
+    for job in H.wanted:gmatch('%d+') do
+      -- A worse score costs turns, so that such a host waits long but not for ever.
+      local first = job_front(S, job, H.name)
+      local rank = first % RANKS
+      local score = (first - rank) / RANKS * TURNS + S.turn
+      if rank < SCORED then score = score + rank * TURNS_PER_RANK end
+      local lane = H.slot .. ':' .. job
+      redis.call('ZADD', S.P .. 'y:' .. lane, score, H.name)
+      note_best(S.slots_y, lane, score)
+    end
+    H.place, H.at, H.lanes = 'y', front, H.wanted
   end
 
   local function let_rest(S, H)
@@ -408,7 +424,7 @@ do
       if H.place ~= '' then withdraw(S, H) end
       if H.home and H.f == 0 then go_home(S, H) end
     elseif drains(S, H) or H.n <= S.now then
-      if H.place ~= 'y' or front < H.at then make_ready(S, H, front) end
+      if H.place ~= 'y' or front < H.at or H.lanes ~= H.wanted then make_ready(S, H, front) end
     elseif H.place ~= 'r' or H.at ~= H.n then
       let_rest(S, H)
     end
@@ -458,7 +474,8 @@ do
     put('a', H.asked, tonumber(kept[12]) or 0)
     put('f', H.f, tonumber(kept[6]) or 0)
     put('J', H.J, kept[7] or '')
-    put('w', H.place == '' and '' or H.place .. H.at, kept[8] or '')
+    local where = H.place == '' and '' or H.place .. H.at
+    put('w', H.lanes == '' and where or where .. ':' .. H.lanes, kept[8] or '')
     put('m', H.home or '', kept[9] or '')
     put('S', math.max(0, H.later), tonumber(kept[10]) or 0)
     if kept[11] or H.floor > 0 or H.held > 0 or H.drain > 0 then

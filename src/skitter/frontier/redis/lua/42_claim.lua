@@ -7,12 +7,12 @@
 --         job:n with commas between, how many more URLs of a job may be leased (of one that is
 --         limited and not named: none); freed: many times (>Bc0 lease, I2c0 host, I8 delay + 1 or 0
 --         or UNASKED, I8 not before, I8 floor, I8 held until, B 1 for a delay that was set anew + 2
---         for a host of which nothing is asked, I2 requests at once or 0)
+--         for a host of which nothing is asked, I2 requests at once or 0); served: urgency:job:n with
+--         commas between, how often jobs were served beyond what is not owed to them
 -- Result  "FENCED" with nothing changed, or >I8 ms of the next thing to do, I8 front, B whether lists wait for the
 --         cold tier, I2 n, n times
 --         (I4 job, I4 rank, I2 slot, I4 fence, B whether its gate is held, I2c0 host, I4c0 record);
---         the id of lease i is
---         session, call and i in two digits
+--         the id of lease i is session, call and i in two digits; at the end jobs, as for peek
 --
 -- ARGV of free: now, freed. Result: nothing.
 do
@@ -71,22 +71,73 @@ do
     return left <= 0
   end
 
-  -- The ready slots of the caller: slot -> score of its best host.
-  local function ready_slots(S, fences)
-    local found = {}
+  -- The ready lanes of the caller: lane -> score of its best host, and lane -> job; true when some
+  -- are left out because their records have nowhere to go. S.only is the job that has them all.
+  local function ready_lanes(S, ask, blocked)
+    local ready, jobs, left_out, full = {}, {}, {}, false
     local all = redis.call('ZRANGE', S.P .. 'Y', 0, -1, 'WITHSCORES')
     for at = 1, #all, 2 do
-      if owns(fences, all[at]) then found[all[at]] = tonumber(all[at + 1]) end
+      local lane = all[at]
+      local slot, job = lane_parts(lane)
+      if owns(ask.fences, slot) then
+        if left_out[job] == nil then
+          local J = job_of(S, job)
+          left_out[job] = J and J.state == 'run' and blocked(S, job, J, ask.cap) or false
+          S.only = next(left_out, next(left_out)) == nil and job or nil
+          full = full or left_out[job]
+        end
+        if not left_out[job] then ready[lane], jobs[lane] = tonumber(all[at + 1]), job end
+      end
     end
-    return found
+    return ready, jobs, full
   end
 
-  local function best_slot(ready)
-    local best, best_score
-    for slot, score in pairs(ready) do
-      if not best or score < best_score then best, best_score = slot, score end
+  -- How often a job was served at an urgency, beyond what is not owed to it.
+  local function served_of(S, job, urgency)
+    local of = S.served[job]
+    return of and of[urgency] or 0
+  end
+
+  local function count_served(S, job, urgency)
+    local of = S.served[job]
+    if not of then
+      of = {}
+      S.served[job] = of
     end
-    return best
+    of[urgency] = (of[urgency] or 0) + 1
+  end
+
+  local function read_served(S, text)
+    S.served = {}
+    for urgency, job, n in text:gmatch('(%d+):(%d+):(%d+)') do
+      S.served[job] = S.served[job] or {}
+      S.served[job][tonumber(urgency)] = tonumber(n)
+    end
+  end
+
+  local function first_lane(ready)
+    local best, best_score
+    for lane, score in pairs(ready) do
+      if not best or score < best_score then best, best_score = lane, score end
+    end
+    return best, best and math.floor(best_score / TURNS)
+  end
+
+  -- Chooses the lane to serve: the most urgent, then the one whose job was served least, in turns.
+  local function best_lane(S, ready, jobs)
+    if S.only then return first_lane(ready) end
+    local best, best_score, best_urgency, best_served
+    for lane, score in pairs(ready) do
+      local urgency = math.floor(score / TURNS)
+      if not best or urgency <= best_urgency then
+        local served = served_of(S, jobs[lane], urgency)
+        if not best or urgency < best_urgency or served < best_served
+          or (served == best_served and score < best_score) then
+          best, best_score, best_urgency, best_served = lane, score, urgency, served
+        end
+      end
+    end
+    return best, best_urgency
   end
 
   -- Takes over the limits of jobs. One that is at its limit is as good as paused: its hosts are set
@@ -111,9 +162,17 @@ do
     return is
   end
 
+  -- The front of a job on a host; nil when it has nothing there.
+  local function front_of(S, H, job)
+    local data = line_front(S, job .. ':1:' .. H.name) or LATER
+    local nav = line_front(S, job .. ':0:' .. H.name) or LATER
+    local front = math.min(data, nav)
+    return front < LATER and front or nil
+  end
+
   -- Tells whether a host lets a busy one go first whose next URL scores much better.
-  local function holds_back(S, H)
-    local front = host_front(S, H)
+  local function holds_back(S, H, job)
+    local front = front_of(S, H, job)
     local rank = front and front % RANKS or SCORED
     if rank < HOLD_RANKS or rank >= SCORED then return false end
     if not S.busy then
@@ -137,34 +196,6 @@ do
     end
     redis.call('HDEL', field, 'k')
     return false
-  end
-
-  -- Chooses the job to serve: most urgent first, in turns among equals.
-  local function choose_job(S, H, cap)
-    local jobs = jobs_of(H)
-    local chosen, best, full
-    for at, job in ipairs(jobs) do
-      local J = job_of(S, job)
-      if J and J.state == 'run' then
-        local data = line_front(S, job .. ':1:' .. H.name) or LATER
-        local nav = line_front(S, job .. ':0:' .. H.name) or LATER
-        local front = math.min(data, nav)
-        if front < LATER and blocked(S, job, J, cap) then
-          full = true
-        elseif front < LATER then
-          local urgency = math.floor(front / RANKS)
-          if not best or urgency < best then chosen, best = at, urgency end
-        end
-      end
-    end
-    if not chosen then return nil, full end
-    local job = jobs[chosen]
-    if #jobs > 1 then
-      table.remove(jobs, chosen)
-      jobs[#jobs + 1] = job
-      set_jobs(H, jobs)
-    end
-    return job
   end
 
   -- Chooses the line to serve: data first, but nav gets its turn.
@@ -215,11 +246,12 @@ do
     return true
   end
 
-  -- Leases the first URL of a host; "full" when its records have nowhere to go, "cold" when it has
-  -- to be brought first.
-  local function take(S, H, ask, leases)
-    local job, full = choose_job(S, H, ask.cap)
-    if not job then return full and 'full' or nil end
+  -- Leases the first URL of a job on a host; "full" when its job is at its limit, "cold" when the URL
+  -- has to be brought first.
+  local function take(S, H, job, ask, leases)
+    local J = job_of(S, job)
+    if not J or J.state ~= 'run' or not front_of(S, H, job) then return nil end
+    if blocked(S, job, J, ask.cap) then return 'full' end
     local class, band = choose_class(S, H, job)
     local record, cold = pop(S, H, job, class, band)
     if not record then return cold and 'cold' or nil end
@@ -237,7 +269,6 @@ do
       H.n = S.now + (H.d or 0)
     end
     count(S, job, H.domain, 'l', 1)
-    local J = job_of(S, job)
     if J.room then J.room = J.room - 1 end
     local slot = tonumber(H.slot)
     local fence = struct.unpack('>I4', fence_at(ask.fences, slot))
@@ -247,25 +278,57 @@ do
     if S.busy then S.busy[H.name] = true else S.taken[#S.taken + 1] = H.name end
   end
 
+  -- Takes a host out of the lanes in which it waits beside the one it was popped from.
+  local function leave_lanes(S, H, popped)
+    local left = H.lanes
+    for job in left:gmatch('%d+') do
+      if job ~= popped then
+        local lane = H.slot .. ':' .. job
+        redis.call('ZREM', S.P .. 'y:' .. lane, H.name)
+        S.slots_y[lane] = true
+      end
+    end
+    H.place, H.at, H.lanes = '', 0, ''
+    return left
+  end
+
+  -- Reads again who is first in the lanes that a host has left or come into.
+  local function look_again(S, H, left, lane, ready, jobs)
+    local function look(one, job)
+      local first = redis.call('ZRANGE', S.P .. 'y:' .. one, 0, 0, 'WITHSCORES')
+      ready[one], jobs[one] = tonumber(first[2]), job
+    end
+    look(lane, jobs[lane])
+    if not H or left == jobs[lane] and (H.lanes == '' or H.lanes == left) then return end
+    for job in (left .. ',' .. H.lanes):gmatch('%d+') do
+      local one = H.slot .. ':' .. job
+      -- One that is left out for its records stays so.
+      if one ~= lane and jobs[one] then look(one, job) end
+    end
+  end
+
   local function hand_out(S, ask, leases)
-    local ready = ready_slots(S, ask.fences)
-    local aside, full, passed = {}, false, 0
+    local ready, jobs, full = ready_lanes(S, ask, blocked)
+    local aside, passed = {}, 0
     while #leases < ask.k and #aside < MOST_ASIDE and passed < MOST_PASSED do
-      local slot = best_slot(ready)
-      if not slot then break end
-      local name = redis.call('ZPOPMIN', S.P .. 'y:' .. slot)[1]
-      S.slots_y[slot] = true
+      local lane, urgency = best_lane(S, ready, jobs)
+      if not lane then break end
+      local job = jobs[lane]
+      local name = redis.call('ZPOPMIN', S.P .. 'y:' .. lane)[1]
+      S.slots_y[lane] = true
+      local H, left
       if name then
-        local H = host_of(S, name)
-        H.place, H.at = '', 0
+        H = host_of(S, name)
+        left = leave_lanes(S, H, job)
         local before = #leases
+        count_served(S, job, urgency)
         if not drains(S, H) then H.n = rests_until(S, H) end
         if not drains(S, H) and (H.n > S.now or H.f >= (H.p or 1)) then
           enlist(S, H)
-        elseif holds_back(S, H) then
+        elseif holds_back(S, H, job) then
           aside[#aside + 1] = H
         else
-          local why = take(S, H, ask, leases)
+          local why = take(S, H, job, ask, leases)
           if why == 'full' then
             aside[#aside + 1] = H
             full = true
@@ -277,11 +340,10 @@ do
         end
         if #leases == before then passed = passed + 1 end
       end
-      local first = redis.call('ZRANGE', S.P .. 'y:' .. slot, 0, 0, 'WITHSCORES')
-      ready[slot] = tonumber(first[2])
+      look_again(S, H, left, lane, ready, jobs)
     end
     for _, H in ipairs(aside) do touch(S, H) end
-    return #aside > 0, full
+    return #aside > 0 or full, full
   end
 
   local function pack_leases(leases)
@@ -336,6 +398,7 @@ do
     local S = begin(keys, args)
     local ask = { session = args[2], call = args[3], fences = args[4], k = tonumber(args[5]),
       cap = tonumber(args[7]), limits = args[8] }
+    local served = args[10]
     if is_fenced(S, ask.session, ask.fences) then return 'FENCED' end
     local leases = leases_of_call(S, ask)
     local more, waits, full = false, false, false
@@ -356,6 +419,7 @@ do
       quiet, quiet_until = is_quiet(S)
       if ask.k > 0 and not quiet then
         read_limits(S, ask.limits)
+        read_served(S, served)
         waits, full = hand_out(S, ask, leases)
       end
       settle(S)
@@ -363,7 +427,7 @@ do
       keep_leases(S, ask, leases, tonumber(args[6]))
       sets_end()
     end
-    local at, front = next_event(S, ask.fences)
+    local at, front, jobs = next_event(S, ask.fences)
     if quiet then
       at = quiet_until
     elseif more then
@@ -373,6 +437,7 @@ do
     end
     local cold = S.cold and redis.call('EXISTS', S.P .. 'KW', S.P .. 'KL') > 0 and 1 or 0
     return struct.pack('>I8I8BI2', at, front, cold, #leases) .. pack_leases(leases)
+      .. pack_jobs(jobs)
   end
 
   local function free_only(keys, args)

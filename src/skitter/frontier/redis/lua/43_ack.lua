@@ -78,7 +78,8 @@ do
     H.mine = true
     follow_result(S, H, lease, fp, result, when)
     if note ~= '' then redis.call('HSET', S.P .. 'n:' .. job, fp, note) end
-    if listed == 1 then
+    local J = listed == 1 and job_of(S, job)
+    if J and J.outbox then
       local visit = struct.unpack('>I2', lease[RECORD], 8)
       redis.call('XADD', S.P .. 's:' .. job, '*', 'r', note, 'k',
         fp .. ':' .. visit .. ':' .. string.format('%d', fence))

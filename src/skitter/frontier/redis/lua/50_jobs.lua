@@ -20,7 +20,7 @@
 -- ARGV    now, requests, hosts
 -- Result  nothing
 --
--- skitter1_drop_lines: deletes the lines of an ended job.
+-- skitter1_drop_lines: deletes the lines of an ended job; its hosts leave its lanes.
 --
 -- ARGV    now, job, the most records, hosts
 -- Result  {how many of the hosts are done, 1 when the next one waits for the cold tier}
@@ -183,8 +183,12 @@ do
         end
       end
       if left <= 0 or waits then break end
+      local H = host_of(S, args[at])
+      if H.place == 'y' then touch(S, H) end
       done = done + 1
     end
+    settle(S)
+    write_back(S)
     sets_end()
     return { done, waits and 1 or 0 }
   end

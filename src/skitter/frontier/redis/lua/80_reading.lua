@@ -93,26 +93,47 @@ do
     return table.concat(known)
   end
 
+  -- How many hosts are ready; one that waits in the lanes of several jobs counts once.
+  local function ready_hosts(P)
+    local count, lanes = 0, {}
+    for _, lane in ipairs(redis.call('ZRANGE', P .. 'Y', 0, -1)) do
+      local slot = lane:match('^%d+')
+      lanes[slot] = lanes[slot] or {}
+      table.insert(lanes[slot], lane)
+    end
+    for _, of_slot in pairs(lanes) do
+      if #of_slot == 1 then
+        count = count + redis.call('ZCARD', P .. 'y:' .. of_slot[1])
+      else
+        local met = {}
+        for _, lane in ipairs(of_slot) do
+          for _, name in ipairs(redis.call('ZRANGE', P .. 'y:' .. lane, 0, -1)) do
+            if not met[name] then
+              met[name] = true
+              count = count + 1
+            end
+          end
+        end
+      end
+    end
+    return count
+  end
+
   -- ARGV: now. Result: how many hosts of the tag rest or are ready, or have a request in flight.
   local function hosts(keys, args)
     local P = start(keys, args)
     local count, slots = 0, {}
     for _, slot in ipairs(redis.call('ZRANGE', P .. 'R', 0, -1)) do slots[slot] = true end
-    for _, slot in ipairs(redis.call('ZRANGE', P .. 'Y', 0, -1)) do slots[slot] = true end
-    for slot in pairs(slots) do
-      count = count + redis.call('ZCARD', P .. 'r:' .. slot)
-      count = count + redis.call('ZCARD', P .. 'y:' .. slot)
-    end
+    for slot in pairs(slots) do count = count + redis.call('ZCARD', P .. 'r:' .. slot) end
     local met = {}
+    count = count + ready_hosts(P)
     for _, packed in ipairs(redis.call('HVALS', P .. 'l')) do
       local lease = cmsgpack.unpack(packed)
-      local host, slot = lease[HOST], lease[SLOT]
+      local host = lease[HOST]
       if not met[host] then
         met[host] = true
-        if not redis.call('ZSCORE', P .. 'r:' .. slot, host)
-          and not redis.call('ZSCORE', P .. 'y:' .. slot, host) then
-          count = count + 1
-        end
+        local where = redis.call('HGET', P .. 'h:' .. host, 'w')
+        if not where or where == '' then count = count + 1 end
       end
     end
     return count

@@ -38,9 +38,10 @@ do
   local function hosts_by_slot(S)
     local found = {}
     for index, hosts in pairs({ Y = 'y:', R = 'r:' }) do
-      for _, slot in ipairs(redis.call('ZRANGE', S.P .. index, 0, -1)) do
+      for _, lane in ipairs(redis.call('ZRANGE', S.P .. index, 0, -1)) do
+        local slot = lane:match('^%d+')
         if tonumber(slot) < WIDE then
-          for _, name in ipairs(redis.call('ZRANGE', S.P .. hosts .. slot, 0, MOST_HOSTS - 1)) do
+          for _, name in ipairs(redis.call('ZRANGE', S.P .. hosts .. lane, 0, MOST_HOSTS - 1)) do
             add(found, slot, name)
           end
         end

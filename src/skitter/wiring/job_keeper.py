@@ -1,0 +1,177 @@
+"""The jobs of an open store: told about, paused, resumed, cancelled and cleared."""
+
+import json
+import secrets
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from skitter.config import RunOptions
+from skitter.crawl.inspect import Answer, Question
+from skitter.crawl.recording import job_mark
+from skitter.crawl.seeding import Seeder
+from skitter.crawl.totals import Totals
+from skitter.errors import ConfigError, SkitterError
+from skitter.frontier.model import JobEntry, JobState
+from skitter.job.spec import Job
+from skitter.types import JobNumber, PageClass
+from skitter.wiring.answers import output_paths
+from skitter.wiring.assembly import Assembly
+from skitter.wiring.job_facts import Facts, find_job, job_facts, more_facts
+from skitter.wiring.limits import JobLimits
+from skitter.wiring.store import Store
+
+CLEARED_MARK = "cleared"
+"""Behind the number of its job: drawn anew whenever a part of its queue was emptied."""
+CLASSES = {"nav": PageClass.NAV, "data": PageClass.DATA}
+
+AtWork = Callable[[], Awaitable[bool]]
+
+
+async def everyone_at_work() -> bool:
+    """Tell that there are members, of a process that is one."""
+    return True
+
+
+async def nobody_at_work() -> bool:
+    """Tell that there are none, of a store that this process has opened to look at it."""
+    return False
+
+
+class JobKeeper:
+    """Answers for every job of a store."""
+
+    def __init__(self, store: Store, limits: JobLimits, at_work: AtWork) -> None:
+        self._store = store
+        self._limits = limits
+        self._at_work = at_work
+
+    async def every(self) -> list[Facts]:
+        """Return how every job stands."""
+        jobs = await self._store.reader.jobs()
+        return [await self._facts(number, entry) for number, entry in jobs.items()]
+
+    async def show(self, job_id: str) -> Facts:
+        """Return how one job stands, and what it was told to do."""
+        number, entry = find_job(await self._store.reader.jobs(), job_id)
+        reader, job = self._store.reader, Job.from_json(entry.spec)
+        totals = Totals.of(await reader.tallies(number))
+        files = await output_paths(reader, number)
+        hosts = {"hosts": await reader.hosts(number)}
+        return {**await self._facts(number, entry), **hosts, **more_facts(job, totals, files)}
+
+    async def _facts(self, number: JobNumber, entry: JobEntry) -> Facts:
+        reader, job = self._store.reader, Job.from_json(entry.spec)
+        counts = await reader.counts(number)
+        totals = Totals.of(await reader.tallies(number))
+        ended = await self._limits.stopped_by(number, entry, totals.pages, counts.pending)
+        at_work = await self._at_work()
+        return job_facts(entry, job, counts, totals, ended, at_work=at_work)
+
+    async def pause(self, job_id: str) -> Facts:
+        """Hand out nothing more of a job; what is under way comes to its end."""
+        number, entry = await self._living(job_id, "paused")
+        if entry.state is JobState.RUN:
+            await self._store.control.set_job_state(number, JobState.PAUSE)
+        return await self._one(job_id)
+
+    async def resume(self, job_id: str) -> Facts:
+        """Let a job go on; one that a limit has stopped gets its time anew."""
+        number, entry = await self._living(job_id, "resumed")
+        if entry.state is JobState.PAUSE:
+            if await self._limits.stopped(number):
+                await self._limits.begin_run(number)
+            await self._store.control.set_job_state(number, JobState.RUN)
+        return await self._one(job_id)
+
+    async def cancel(self, job_id: str) -> Facts:
+        """End a job for good: what waits is dropped, what was recorded stays."""
+        number, _ = find_job(await self._store.reader.jobs(), job_id)
+        # Once more where it was cancelled before: that may have been broken off half way.
+        await self._store.control.set_job_state(number, JobState.CANCEL)
+        return await self._one(job_id)
+
+    async def clear(self, job_id: str, page_class: PageClass, *, restart: bool) -> Facts:
+        """Forget what waits of one class; with ``restart`` its entries are offered anew."""
+        number, entry = await self._living(job_id, "cleared")
+        cleared = await self._store.control.clear(number, page_class)
+        # Members remember links as queued, which they are not any more.
+        mark = job_mark(number, CLEARED_MARK)
+        await self._store.frontier.ack([], news={mark: secrets.token_bytes(8)})
+        found: Facts = {"cleared": cleared}
+        if restart:
+            job = Job.from_json(entry.spec)
+            async with seeding(self._store, number, job) as seeder:
+                found["restarted"] = await seeder.restart(job.entries)
+        return {**await self._one(job_id), **found}
+
+    async def _living(self, job_id: str, verb: str) -> tuple[JobNumber, JobEntry]:
+        number, entry = find_job(await self._store.reader.jobs(), job_id)
+        if entry.state is JobState.CANCEL:
+            raise ConfigError(f"job {job_id}: was cancelled; it cannot be {verb}")
+        return number, entry
+
+    async def _one(self, job_id: str) -> Facts:
+        return await self._facts(*find_job(await self._store.reader.jobs(), job_id))
+
+    async def answer(self, question: Question) -> AsyncIterator[bytes]:
+        """Yield the lines of an answer about jobs."""
+        try:
+            for facts in await self.tell(question):
+                yield line_of(facts)
+            yield line_of({"complete": True})
+        except SkitterError as error:
+            yield line_of({"error": str(error)})
+
+    async def tell(self, question: Question) -> list[Facts]:
+        """Return what a question about jobs asks for, or do what it wants."""
+        match question:
+            case {"jobs": "list"}:
+                return await self.every()
+            case {"jobs": "show", "id": str(job_id)}:
+                return [await self.show(job_id)]
+            case {"jobs": "pause", "id": str(job_id)}:
+                return [await self.pause(job_id)]
+            case {"jobs": "resume", "id": str(job_id)}:
+                return [await self.resume(job_id)]
+            case {"jobs": "cancel", "id": str(job_id)}:
+                return [await self.cancel(job_id)]
+            case {"jobs": "clear", "id": str(job_id), "class": "nav" | "data" as name}:
+                restart = question.get("restart") is True
+                return [await self.clear(job_id, CLASSES[name], restart=restart)]
+            case {"jobs": "add"}:
+                raise ConfigError(
+                    "a crawl of one job runs there; wanted the directory of a skitter up, or a"
+                    " store"
+                )
+            case _:
+                raise ConfigError("not a question about jobs that this version knows")
+
+
+@asynccontextmanager
+async def seeding(store: Store, number: JobNumber, job: Job) -> AsyncIterator[Seeder]:
+    """Make what offers URLs of a job, in a process that does not work on it."""
+    with TemporaryDirectory(prefix="skitter-") as folder:
+        assembly = Assembly(job, number, RunOptions(data=Path(folder)), store)
+        try:
+            await assembly.take_up_news()
+            yield Seeder(assembly.equipment)
+        finally:
+            await assembly.close()
+
+
+def answering_jobs(keeper: JobKeeper, other: Answer) -> Answer:
+    """Return who answers questions about jobs, and leaves others to ``other``."""
+
+    async def answer(question: Question) -> AsyncIterator[bytes]:
+        lines = keeper.answer(question) if "jobs" in question else other(question)
+        async for line in lines:
+            yield line
+
+    return answer
+
+
+def line_of(value: Mapping[str, object]) -> bytes:
+    """Return one line of an answer."""
+    return json.dumps(value, default=str, ensure_ascii=False).encode() + b"\n"
