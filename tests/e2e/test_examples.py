@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from crawling import SKITTER, Record
+from databases import KINDS, place
 from killable import Command
 
 from skitter.demo import news as demo_news
@@ -90,7 +91,8 @@ CHECKS = {"notices": check_notices, "shop": check_shop, "news": check_news}
 def test_an_example_gives_clean_records_killed_or_not(
     demo: DemoProcess, tmp_path: Path, name: str
 ) -> None:
-    words = example(name, tmp_path, demo)
+    databases = [place(kind) for kind in KINDS]
+    words = example(name, tmp_path, demo, "".join(one.toml() for one in databases))
     command = Command(name, tmp_path, words)
     out = tmp_path / f"{name}.jsonl"
     for part in (5, 15):
@@ -112,6 +114,15 @@ def test_an_example_gives_clean_records_killed_or_not(
             rows = database.execute("select url, count(*) from pages group by url").fetchall()
         assert {url: 1 for url, _ in rows} == dict(rows)
         assert {url for url, _ in rows} == {record["url"] for record in records}
+    for one in databases:
+        stored = one.rows()
+        assert Counter(row["url"] for row in stored) == dict.fromkeys(set(found), 1) | {
+            record["url"]: 1 for record in records
+        }, one.kind
+        kept = {row["url"]: row["fields"] for row in stored}
+        assert {url: kept[url] for url in found} == {
+            url: record["fields"] for url, record in found.items()
+        }
     shutil.rmtree(tmp_path / ".skitter")
 
 
