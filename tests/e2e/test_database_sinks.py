@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from clusters import ManyHosts, node, urls_in
+from clusters import Background, ManyHosts, node, urls_in
 from crawling import command, refusal, summary, wait_until
 from databases import KINDS, VARIABLE, Place, all_of, job_run, numbered_site, place
 from mongo import start_mongo
@@ -202,3 +202,23 @@ def test_a_password_in_the_file_is_refused_where_other_processes_need_it(tmp_pat
     assert said.startswith("skitter: sinks[0].url: ")
     assert "env:NAME" in said
     assert "opensesame" not in said
+
+
+def test_a_master_writes_for_its_workers_and_shows_where(tmp_path: Path) -> None:
+    kept, state = place("postgresql"), tmp_path / "state"
+    with numbered_site(9) as site:
+        file = job_run(tmp_path, site.url(), kept.toml(f"env:{VARIABLE}")).directory / "job.toml"
+        words = ("up", "--data", state, "--port", "0", "--allow-private", "--workers", "1")
+        with Background(tmp_path / "up", *words, env={VARIABLE: kept.url}) as master:
+            master.until("its socket", (state / "skitter.sock").exists)
+            assert command("job", "add", file, "--data", state).code == 0
+            master.until("all records", lambda: len(kept.rows()) == 10)
+            shown = json.loads(command("job", "show", "numbered", "--data", state, "--json").out)
+            assert shown["outputs"] == [f"env:{VARIABLE} {kept.name}"]
+            said = file.read_text().replace('"numbered"', '"other"')
+            file.write_text(said.replace(f"env:{VARIABLE}", kept.url))
+            refused = command("job", "add", file, "--data", state)
+            assert master.interrupted() == 130
+        assert kept.titles() == all_of(site, 9)
+    assert (refused.code, "env:NAME" in refused.err) == (2, True)
+    assert "opensesame" not in refused.err + master.told

@@ -9,6 +9,9 @@ OWN_VARIABLES: Final = "SKITTER_"
 
 
 class Part(BaseModel):
-    """A table: strict, frozen, and without keys of its own making."""
+    """A table: strict, frozen, and without keys of its own making.
 
-    model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
+    Its own errors do not repeat what was said, which may be a secret.
+    """
+
+    model_config = ConfigDict(strict=True, frozen=True, extra="forbid", hide_input_in_errors=True)
