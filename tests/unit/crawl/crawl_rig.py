@@ -23,6 +23,7 @@ from skitter.crawl.judge import Judge
 from skitter.crawl.keep import Keeper
 from skitter.crawl.linked import linked_mark
 from skitter.crawl.manners import Manners
+from skitter.crawl.media import MediaFinder
 from skitter.crawl.outputs import Outputs
 from skitter.crawl.recording import Recording, job_mark
 from skitter.crawl.relevance import Relevance
@@ -244,6 +245,7 @@ class CrawlRig:
                 job, judge=self.judge, normaliser=self.normaliser, finder=self.finder, clock=at
             ),
             guard=self.guard,
+            media=MediaFinder.of(job, self.judge, self.normaliser, self.finder),
             relevance=self.relevance,
             keeps_raw=keeps,
             rights=self.rights,

@@ -89,7 +89,8 @@ async def test_an_ending_has_a_record_unless_the_url_is_tried_again(
         assert visit.result in (Result.RETRY, Result.DEFER)
         return
     assert visit.record is not None
-    assert visit.record.page_class == ("sitemap" if role is Role.SITEMAP else "data")
+    named = {Role.PAGE: "data", Role.SITEMAP: "sitemap", Role.MEDIA: "media"}
+    assert visit.record.page_class == named[role]
     assert visit.result is (Result.DONE if name in DONE else Result.DEAD)
     assert (visit.record.error is None) == (name == "ok")
 
