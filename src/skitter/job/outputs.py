@@ -5,7 +5,6 @@ import re
 from collections.abc import Mapping
 from enum import StrEnum
 from hashlib import blake2b
-from pathlib import Path
 from typing import Annotated, Final, Self
 from urllib.parse import parse_qsl
 
@@ -14,10 +13,9 @@ from pydantic_core import PydanticCustomError
 
 from skitter.database.address import without_secrets
 from skitter.errors import ConfigError
-from skitter.job.part import OWN_VARIABLES, Part
-from skitter.job.secrets import ENV_PREFIX
+from skitter.job.part import Part
+from skitter.job.secrets import ENV_PREFIX, filled_in, is_reference
 
-FILE_PREFIX: Final = "file:"
 MOST_NAME_BYTES: Final = 63
 """PostgreSQL cuts longer names off."""
 MOST_COLLECTION_CHARS: Final = 200
@@ -172,16 +170,11 @@ class Output(Part):
         assert self.url is not None
         if not is_reference(self.url):
             return self.url
-        found = _look_up(self.url, where, os.environ if environ is None else environ).strip()
+        found = filled_in(where, self.url, os.environ if environ is None else environ).strip()
         try:
             return _database_url(found, self.type)
         except ValueError as error:
             raise ConfigError(f"{where}: {self.url}: {error}") from None
-
-
-def is_reference(url: str) -> bool:
-    """Tell whether a URL is only named, and written down elsewhere."""
-    return url.startswith((ENV_PREFIX, FILE_PREFIX))
 
 
 def has_secret(url: str) -> bool:
@@ -221,20 +214,3 @@ def _database_url(value: str, kind: OutputKind) -> str:
     if "://" not in value or scheme not in SCHEMES[kind]:
         raise ValueError(f"this is no URL of {kind.value}; wanted {kind.value}://host/database")
     return value
-
-
-def _look_up(url: str, where: str, environ: Mapping[str, str]) -> str:
-    if url.startswith(ENV_PREFIX):
-        name = url.removeprefix(ENV_PREFIX)
-        if name.startswith(OWN_VARIABLES):
-            raise ConfigError(f"{where}: {name} is Skitter's own; wanted another one")
-        found = environ.get(name)
-        if not found:
-            raise ConfigError(f"{where}: environment variable {name} is not set")
-        return found
-    path = Path(url.removeprefix(FILE_PREFIX)).expanduser()
-    try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else "not text"
-        raise ConfigError(f"{where}: {path} cannot be read ({why})") from None

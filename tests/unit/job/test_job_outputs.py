@@ -110,7 +110,7 @@ def test_a_url_that_is_named_is_stored_as_it_stands_and_filled_in_late(tmp_path:
         ("env:NOT_SET", "environment variable NOT_SET is not set"),
         ("env:SKITTER_TOKEN", "SKITTER_TOKEN is Skitter's own"),
         ("env:OTHER", "env:OTHER: this is no URL of postgresql"),
-        ("file:/not/there", "/not/there cannot be read"),
+        ("file:/not/there", "/not/there: cannot be read"),
     ],
 )
 def test_what_cannot_be_filled_in_is_said_without_the_value(url: str, why: str) -> None:
