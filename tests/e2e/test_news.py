@@ -209,3 +209,20 @@ def test_a_window_lets_every_page_come_again_but_not_at_once(tmp_path: Path) -> 
         found = [(one["url"], one["visit"], one["changed"]) for one in run.records()]
     assert found[2:] == [(site.url(), 2, False), (site.url("/b"), 2, True)]
     assert {one["page_class"] for one in run.records()} == {"data"}
+
+
+def test_a_resolve_job_tells_what_its_entries_are_and_goes_no_further(tmp_path: Path) -> None:
+    pages = {
+        "/a": '<title>A</title><meta property="og:image" content="/a.png"><a href="/b">b</a>',
+    }
+    with SmallSite(pages) as site:
+        job = tmp_path / "job.toml"
+        entries = json.dumps([site.url("/a"), site.url("/gone")])
+        job.write_text(f'id = "r"\nkind = "resolve"\nentries = {entries}\n')
+        run = Run(tmp_path, ["--job", str(job)], ["--allow-private", "--delay", "0"])
+        run.finish()
+        found = {one["url"].removeprefix(site.url("")): one for one in run.records()}
+    assert found.keys() == {"/a", "/gone"}
+    assert (found["/a"]["title"], found["/a"]["image"]) == ("A", site.url("/a.png"))
+    assert found["/gone"]["status"] == 404
+    assert set(site.asked) == {"/robots.txt", "/a", "/gone"}

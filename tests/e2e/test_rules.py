@@ -256,6 +256,9 @@ def test_a_field_that_is_found_no_more_raises_an_alarm(tmp_path: Path) -> None:
     assert "alarm" in told
     assert "detail.price was found on" in told
     assert "detail.name was found" not in told
+    shown = command("job", "show", "shop", "--data", run.data, "--json")
+    [alarm] = json.loads(shown.out)["alarms"]
+    assert alarm.startswith("rule detail.price was found on ")
 
 
 def test_the_part_of_a_page_a_link_was_in_says_what_is_taken_of_its_target(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from skitter.config import RunOptions
+from skitter.crawl.drift import drift_mark, read_alarms
 from skitter.crawl.inspect import Answer, Question
 from skitter.crawl.recording import job_mark
 from skitter.crawl.seeding import Seeder
@@ -59,7 +60,10 @@ class JobKeeper:
         totals = Totals.of(await reader.tallies(number))
         files = await output_paths(reader, number)
         hosts = {"hosts": await reader.hosts(number)}
-        return {**await self._facts(number, entry), **hosts, **more_facts(job, totals, files)}
+        alarms = read_alarms(await reader.marks(drift_mark(number)))
+        told = {"alarms": [alarm.words for alarm in alarms]} if alarms else {}
+        more = more_facts(job, totals, files)
+        return {**await self._facts(number, entry), **hosts, **more, **told}
 
     async def _facts(self, number: JobNumber, entry: JobEntry) -> Facts:
         reader, job = self._store.reader, Job.from_json(entry.spec)
