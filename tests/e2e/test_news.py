@@ -226,3 +226,24 @@ def test_a_resolve_job_tells_what_its_entries_are_and_goes_no_further(tmp_path: 
     assert (found["/a"]["title"], found["/a"]["image"]) == ("A", site.url("/a.png"))
     assert found["/gone"]["status"] == 404
     assert set(site.asked) == {"/robots.txt", "/a", "/gone"}
+
+
+def test_a_rule_says_what_a_page_is_and_an_entry_comes_back_from_the_dead(tmp_path: Path) -> None:
+    live = f"<title>Live</title>{PROSE}{PROSE}{PROSE}"
+    pages: dict[str, Answer | str] = {
+        "/": '<a href="/live/">live</a>',
+        "/live/": live,
+        "/down": Answer(b"", status=302, headers={"Location": "/later"}),
+        "/later": Answer(b"not yet", status=404),
+        "/next": f"<title>Next</title>{PROSE}",
+    }
+    with SmallSite(pages) as site:
+        rules = '[[links]]\nallow = ["/live/"]\nclass = "nav"\n[[links]]\nallow = ["/next"]\n'
+        run = run_of(f'{site.url()}", "{site.url("/down")}', tmp_path, rules)
+        with watching(run):
+            wait_for(lambda: site.asked.count("/later") >= 2, why="the target of the entry")
+            site.answers["/later"] = Answer(b'<title>Now</title><a href="/next">next</a>')
+            wait_for(lambda: "/next" in site.asked, why="what it leads to")
+            wait_for(lambda: site.asked.count("/live/") >= 2, why="the ticker")
+        found = [one for one in run.records() if one["url"] == site.url("/live/")]
+    assert {one["page_class"] for one in found} == {"nav"}

@@ -57,6 +57,7 @@ def _counts(summary: Summary) -> list[str]:
         ("refused", summary.refused, "by robots, address guard, scope or media type"),
         ("failed", summary.failed, "network faults, HTTP errors and broken pages"),
         ("dropped", summary.dropped, "links beyond the bound of the queue"),
+        ("again", summary.again, "visits to pages that were visited before"),
         ("set aside", summary.rejected, f"see {wording.program()} job rejects"),
         ("still queued", summary.queued, _waiting(summary)),
     ]

@@ -76,6 +76,8 @@ class Desk:
     async def keep_counts(self) -> None:
         """Store how often pages were linked, up to this moment."""
         marks = self.equipment.finder.linked.take_mark(0.0, force=True)
+        if self.equipment.news is not None:
+            marks |= self.equipment.news.templates.take_mark(0.0, force=True)
         if self.equipment.aliases is not None:
             marks |= self.equipment.aliases.take_marks(0.0, force=True)
         if marks:

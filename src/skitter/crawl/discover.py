@@ -216,6 +216,9 @@ class LinkFinder:
         """Return the link that a jump link stands for; None where that is not to be followed."""
         normal = self.under_kept_name(target, lease.depth, lease.referrer)
         refusal = self._judge.listed_refusal(normal.url, normal.host, lease.depth)
+        if self._judge.is_jump(normal.url):
+            # Pages that send on to others of the kind might do so without end.
+            refusal = Code.TRAP
         if refusal is not None:
             self.cut[refusal] += 1
             return None
@@ -351,8 +354,7 @@ class LinkFinder:
 def _default_class(job: Job) -> PageClass:
     """Return the class of links that no rule speaks of."""
     # Pages that may come again wait in the queue for those that do.
-    again = job.refresh.policy is Policy.WINDOW and job.kind in (Kind.SITE, Kind.WEB)
-    return PageClass.NAV if again else PageClass.DATA
+    return PageClass.NAV if job.visits_all_again else PageClass.DATA
 
 
 class _Found(NamedTuple):

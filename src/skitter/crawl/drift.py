@@ -6,7 +6,7 @@ of earlier runs included.
 
 import logging
 from collections import Counter, deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -83,6 +83,10 @@ class Drift:
                 of.filled[field] = n
             else:
                 of.pages = n
+
+    def take_up(self, alarms: Iterable[Alarm]) -> None:
+        """Go on with alarms that are not settled."""
+        self._fallen |= {alarm.field: alarm for alarm in alarms}
 
     def saw(self, filled: Sequence[str]) -> None:
         """Take in the rule set that was read on a page, and its fields that were found there."""

@@ -99,7 +99,8 @@ class Extraction:
             return self._take_list(record, listed, noindex=noindex)
         if not noindex:
             own = self._read_fields(rule, record, page.document, sight, lease)
-            visit.filled = (rule, *own) if rule in self._sets else ()
+            if rule in self._sets:
+                visit.filled = (rule, *own)
         return []
 
     def _read_fields(

@@ -9,11 +9,14 @@ from typing import Final
 import msgspec
 from xxhash import xxh3_128_digest
 
+from skitter.frontier.model import HISTORY
 from skitter.parse.page import ParsedPage
 from skitter.pipeline.record import PageRecord
-from skitter.types import Fingerprint, JobNumber
+from skitter.types import Fingerprint, JobNumber, Outcome
 
 NOT_MODIFIED: Final = 304
+MOST_REDIRECTS: Final = 20
+_TAKEN: Final = frozenset({Outcome.OK, Outcome.NOINDEX})
 MOST_VISITS: Final = 50
 """Visits of one page that are remembered; the last ones stay."""
 _encode_fields = msgspec.json.Encoder(order="sorted").encode
@@ -37,6 +40,7 @@ class History(msgspec.Struct, frozen=True):
     url: str = ""
     """Where the content was found: the end of the redirects."""
     redirects: list[str] = []
+    """Wherever it was redirected to, at any visit."""
     etag: str | None = None
     last_modified: str | None = None
     content: bytes = b""
@@ -54,22 +58,39 @@ class History(msgspec.Struct, frozen=True):
         """Tell whether an earlier visit was redirected to ``url``."""
         return url == self.url or url in self.redirects
 
+    @property
+    def last(self) -> int:
+        """The number of the last visit; 0 before the first."""
+        return self.visits[-1].number if self.visits else 0
+
+    def before(self, number: int) -> "History":
+        """Return what the visit of a number goes by.
+
+        Where that visit is remembered already, nobody knows what became of its links: it was
+        broken off before they were safe, or the page was forgotten since. Then nothing is taken
+        for known.
+        """
+        return msgspec.structs.replace(self, content=b"") if self.last >= number else self
+
     def after(self, record: PageRecord, content: bytes) -> "History":
-        """Return it with one more visit; ``content`` is b"" for one that brought none."""
+        """Return it with one more visit; ``content`` is b"" for one that brought none.
+
+        Only a page that came whole and was taken is asked for on condition: of any other, all is
+        wanted the next time, whatever its server says.
+        """
         visit = PastVisit(
             record.visit, record.fetched_at, record.status, record.outcome, record.changed
         )
         earlier = [one for one in self.visits if one.number < record.visit]
-        visits = [*earlier, visit][-MOST_VISITS:]
-        if not content:
-            return msgspec.structs.replace(self, visits=visits)
+        whole = bool(content) and record.outcome in _TAKEN and not record.truncated
+        led = [self.url, *self.redirects, record.final_url or "", *record.redirects]
         return History(
-            url=record.final_url or record.url,
-            redirects=record.redirects,
-            etag=record.etag,
-            last_modified=record.last_modified,
-            content=content,
-            visits=visits,
+            url=(record.final_url or record.url) if content else self.url,
+            redirects=[url for url in dict.fromkeys(led) if url][:MOST_REDIRECTS],
+            etag=record.etag if whole else None,
+            last_modified=record.last_modified if whole else None,
+            content=content or self.content,
+            visits=[*earlier, visit][-MOST_VISITS:],
         )
 
 
@@ -88,7 +109,7 @@ def read_history(stored: bytes | None) -> History:
 
 def history_mark(job: JobNumber, fp: Fingerprint) -> str:
     """Return the name under which the history of a page is kept."""
-    return f"history:{job}:{fp & 0xFFFF_FFFF_FFFF_FFFF:016x}"
+    return f"{HISTORY}:{job}:{fp & 0xFFFF_FFFF_FFFF_FFFF:016x}"
 
 
 def content_of(record: PageRecord, page: ParsedPage, text: str | None) -> bytes:

@@ -200,6 +200,7 @@ class Crawl:
             only_sitemaps=self._job.sitemaps is Sitemaps.ONLY,
             aliases=aliases.book.kept_names() if aliases is not None else {},
             left_out=totals.aliases,
+            again=totals.again,
             rejected=totals.rejected,
             unmatched=unmatched(self._job, totals.filled),
             alarms=[alarm.words for alarm in await self._alarms()],

@@ -11,6 +11,7 @@ from typing import Final
 import msgspec
 
 from skitter.clock import Clock
+from skitter.crawl.judge import Judge
 from skitter.crawl.traps.shape import template_of
 from skitter.crawl.trip import Visit
 from skitter.frontier.model import Lease
@@ -57,9 +58,9 @@ class Templates:
         self._scores[template] = max(-_MOST, min(_MOST, score))
         self._changed = self._changed or self._scores[template] != before
 
-    def take_mark(self, now_s: float) -> dict[str, bytes]:
+    def take_mark(self, now_s: float, *, force: bool = False) -> dict[str, bytes]:
         """Return what is to be stored with the next ack: nothing, or the scores now and then."""
-        due = self._stored_at is None or now_s - self._stored_at >= STORE_EVERY_S
+        due = force or self._stored_at is None or now_s - self._stored_at >= STORE_EVERY_S
         if not self._changed or not due:
             return {}
         self._stored_at, self._changed = now_s, False
@@ -70,21 +71,23 @@ class Templates:
         for value in stored.values():
             for template, score in msgspec.msgpack.decode(value, type=dict[str, int]).items():
                 known = self._scores.get(template, 0)
-                self._scores[template] = max(known, score, key=abs)
+                if template in self._scores or len(self._scores) < MOST_TEMPLATES:
+                    self._scores[template] = max(known, score, key=abs)
 
 
 class News:
     """Tells the pages of one news job apart."""
 
-    def __init__(self, job: Job, clock: Clock) -> None:
+    def __init__(self, job: Job, judge: Judge, clock: Clock) -> None:
+        self._judge = judge
         self._articles = LinkFilter(job.article, ()) if job.article else None
         self._clock = clock
         self.templates = Templates()
 
     @classmethod
-    def of(cls, job: Job, clock: Clock) -> "News | None":
+    def of(cls, job: Job, judge: Judge, clock: Clock) -> "News | None":
         """Return what a news job goes by; None for any other."""
-        return cls(job, clock) if job.kind is Kind.NEWS else None
+        return cls(job, judge, clock) if job.kind is Kind.NEWS else None
 
     def class_of_link(self, url: str) -> PageClass:
         """Return the queue for a link: that for articles where it is surely one."""
@@ -107,7 +110,11 @@ class News:
             visit.filled = (ARTICLE, *told)
 
     def _class(self, page: ParsedPage, url: str, lease: Lease) -> PageClass:
-        if lease.depth == 0:
+        ruling = self._judge.ruling(lease.url, lease.host)
+        if ruling is not None and ruling.page_class is not None:
+            return ruling.page_class
+        if lease.depth == 0 or lease.visit > 1:
+            # An article does not come again: it was a page of links until now.
             return PageClass.NAV
         if self._articles is not None:
             return self.class_of_link(lease.url)

@@ -7,8 +7,7 @@ from xxhash import xxh3_128_digest
 
 from skitter.crawl.trip import Trip, Visit
 from skitter.fetch.base import Response
-from skitter.job.refresh import Policy
-from skitter.job.spec import Job, Kind
+from skitter.job.spec import Job
 from skitter.parse.page import ParsedPage
 from skitter.pipeline.record import MEDIA_CLASS, SITEMAP_CLASS, PageRecord, decode_line
 from skitter.types import Outcome, PageClass, Role
@@ -34,7 +33,7 @@ def begin_record(
         page_class=_page_class(trip, job),
         referrer=lease.referrer or None,
         fetched_at=now.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
-        visit=lease.visit,
+        visit=trip.number or lease.visit,
         labels=job.labels,
     )
 
@@ -42,7 +41,7 @@ def begin_record(
 def _page_class(trip: Trip, job: Job) -> str:
     if not trip.is_page:
         return _CLASSES[trip.lease.role]
-    if job.refresh.policy is Policy.WINDOW and job.kind in (Kind.SITE, Kind.WEB):
+    if job.visits_all_again:
         # All of them wait in the queue for pages that come again.
         return "data"
     return "nav" if trip.lease.page_class is PageClass.NAV else "data"

@@ -4,9 +4,9 @@ from typing import Final
 
 from skitter.clock import Clock
 from skitter.crawl.judge import Judge
+from skitter.crawl.sitemaps import ENTRY
 from skitter.crawl.trip import Visit
 from skitter.frontier.model import Result
-from skitter.job.refresh import Policy
 from skitter.job.spec import Job
 from skitter.pipeline.record import TRAP_CLASS
 from skitter.types import Outcome, PageClass, Role
@@ -25,7 +25,7 @@ class Refresh:
         seconds = job.refresh.seconds
         assert seconds is not None
         self._every_ms = round(seconds * 1000)
-        self._window = job.refresh.policy is Policy.WINDOW
+        self._every = job.visits_all_again
         self._judge = judge
         self._clock = clock
 
@@ -36,7 +36,7 @@ class Refresh:
 
     def keeps(self, page_class: PageClass) -> bool:
         """Tell whether a page of a class may come again, so that its visits are remembered."""
-        return self._window or page_class is PageClass.NAV
+        return page_class is PageClass.NAV
 
     def plan(self, visit: Visit) -> None:
         """Let the page of a visit that has ended come again, if it is one that does."""
@@ -49,14 +49,14 @@ class Refresh:
         assert record is not None
         if lease.page_class is not PageClass.NAV:
             return False
-        if lease.depth == 0:
+        if lease.depth == 0 and (lease.role is Role.PAGE or lease.referrer == ENTRY):
             # What a person has named is looked at again, whatever it was this time.
             return True
         if record.page_class == TRAP_CLASS or record.status in GONE:
             return False
         if record.outcome not in _STAYS:
             return False
-        if self._window or lease.role is Role.SITEMAP:
+        if self._every or lease.role is Role.SITEMAP:
             return True
         # Where nothing can be found any more there is nothing to look for.
         return record.page_class == "nav" and self._judge.follows_from(lease.depth)

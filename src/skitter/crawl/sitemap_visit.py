@@ -173,7 +173,7 @@ class SitemapVisitor:
             outcome = Outcome.FAILED
         elif response.truncated:
             problem = problem or "it broke off before its end"
-        if outcome is Outcome.OK:
+        if outcome is Outcome.OK and not problem:
             # Known by what the server says of it: what it lists is offered and forgotten.
             trip.content = LISTED
         reason = "" if outcome is Outcome.OK else "sitemap"

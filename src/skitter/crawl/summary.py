@@ -6,7 +6,7 @@ from pathlib import Path
 from skitter.crawl.totals import ERROR, RULE, STATUS
 from skitter.crawl.traps.guard import Cut
 from skitter.crawl.trip import Visit
-from skitter.frontier.model import Tally
+from skitter.frontier.model import PAGES, Tally
 from skitter.pipeline.record import PageRecord
 from skitter.types import Outcome, Role
 
@@ -14,7 +14,8 @@ from skitter.types import Outcome, Role
 def tally_of(visit: Visit) -> Tally:
     """Return what one visit adds to the totals of its job; nothing for one that goes on."""
     if visit.page is not None:
-        return (*_tally_page(visit.page, visit.reason), *_tally_rules(visit))
+        counted = "again" if visit.comes_again else PAGES
+        return ((counted, 1), *_tally_page(visit.page, visit.reason), *_tally_rules(visit))
     if visit.record is not None and visit.record.outcome == Outcome.REJECTED:
         return (("rejected", 1), ("body_bytes", visit.record.bytes or 0), *_tally_rules(visit))
     if visit.record is not None and visit.lease.role is Role.SITEMAP:
@@ -43,7 +44,7 @@ def _tally_sitemap(record: PageRecord, *, guessed: bool) -> Tally:
 
 
 def _tally_page(record: PageRecord, reason: str) -> Tally:
-    found = [("pages", 1), ("body_bytes", record.bytes or 0)]
+    found = [("body_bytes", record.bytes or 0)]
     match record.outcome:
         case Outcome.OK | Outcome.NOINDEX:
             found.append(("ok", 1))
@@ -97,6 +98,8 @@ class Summary:
     media: int = 0
     only_sitemaps: bool = False
     """Whether the crawl was to follow nothing but sitemaps."""
+    again: int = 0
+    """Visits to pages that were visited before."""
     rejected: int = 0
     """Records that were set aside for want of a field."""
     unmatched: dict[str, int] = field(default_factory=dict)

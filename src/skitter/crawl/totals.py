@@ -29,6 +29,8 @@ class Totals:
     """URLs of the job that sitemaps listed."""
     sitemap_faults: int = 0
     """Sitemaps that were named somewhere and could not be read, or not to their end."""
+    again: int = 0
+    """Visits to pages that were visited before; not among the pages."""
     media: int = 0
     """Pictures, films and sounds that came; not among the pages."""
     status_codes: dict[int, int] = field(default_factory=dict)

@@ -68,7 +68,7 @@ class Traveller:
             response, verdict = await self._request(trip, stream, limits, types)
             match next_hop(trip.url, response):
                 case Follow(target):
-                    if trip.is_page and self._with.judge.is_jump(trip.url):
+                    if trip.is_page and self._leads_out(trip.url, target):
                         self._let_go(trip, verdict)
                         raise Ended(self.jump(trip, target, response))
                     await self._follow(trip, target, response, verdict)
@@ -355,6 +355,11 @@ class Traveller:
         if wait_ms > 0:
             raise Ended(self._leave_to_queue(trip))
         trip.entered = True
+
+    def _leads_out(self, url: str, target: str) -> bool:
+        """Tell whether a redirect leads from a jump link to a page."""
+        judge = self._with.judge
+        return judge.is_jump(url) and not judge.is_jump(target)
 
     def jump(self, trip: Trip, target: str | None, response: Response) -> Visit:
         """End at a link that only leads on to another: that is queued in its place."""

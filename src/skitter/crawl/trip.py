@@ -7,7 +7,7 @@ from skitter.crawl.history import History
 from skitter.fetch.base import Raw
 from skitter.frontier.model import Hop, Lease, Link, Result
 from skitter.pipeline.record import PageRecord, is_listed
-from skitter.types import Fingerprint, HostKey, Outcome, Role
+from skitter.types import Fingerprint, HostKey, Outcome, PageClass, Role
 
 _CAME: frozenset[str] = frozenset({Outcome.OK, Outcome.NOINDEX})
 
@@ -68,6 +68,11 @@ class Visit:
         return self.record if self.record.outcome in _CAME else None
 
     @property
+    def comes_again(self) -> bool:
+        """Whether it is not the first visit of a page that is looked at again and again."""
+        return self.lease.visit > 1 and self.lease.page_class is PageClass.NAV
+
+    @property
     def weight(self) -> int:
         """Bytes held in memory until the visit is safe."""
         return sum(len(kept.raw.response) for kept in self.kept)
@@ -101,6 +106,8 @@ class Trip:
     """Links met on the way, such as the sitemaps that robots.txt names."""
     history: History | None = None
     """The visits before this one, of a page that comes again."""
+    number: int = 0
+    """Of the visit, where that is more than the queue knows of; else 0."""
     content: bytes = b""
     """Digest of what counts of such a page; b"" while it is not known."""
     entered: bool = False

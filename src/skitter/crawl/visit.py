@@ -176,9 +176,10 @@ class Visitor:
         refresh, lease = self._with.refresh, trip.lease
         if refresh is None or not refresh.keeps(lease.page_class):
             return
-        name = history_mark(lease.job, lease.fp)
-        stored = await self._with.reader.mark(name) if lease.visit > 1 else None
-        trip.history = read_history(stored)
+        stored = await self._with.reader.mark(history_mark(lease.job, lease.fp))
+        history = read_history(stored)
+        trip.history = history.before(lease.visit)
+        trip.number = max(lease.visit, history.last + 1)
 
     def _remember(self, visit: Visit, trip: Trip) -> None:
         """Let a page come again that does, and keep what this visit has brought."""

@@ -245,6 +245,9 @@ class JobEntry(msgspec.Struct, frozen=True, kw_only=True):
     alone has them."""
 
 
+HISTORY = "history"
+JOB_MARKS = ("job", "scope", "traps", "linked", "aliases", "templates", "drift", HISTORY)
+"""How the names of marks begin that go with their job."""
 PAGES = "pages"
 """The tally that counts the pages of a job."""
 

@@ -35,7 +35,7 @@ from skitter.job.parts import (
     Urls,
 )
 from skitter.job.problem import Vocabulary, refuse
-from skitter.job.refresh import Refresh, RefreshRule
+from skitter.job.refresh import Policy, Refresh, RefreshRule
 from skitter.job.rules import EXTRACTS, LinkRule, ListRules, RuleName, RuleSet
 from skitter.job.secrets import is_reference, may_be_stored
 from skitter.url.partition import Partition
@@ -155,7 +155,8 @@ class Job(Part):
     refresh: RefreshRule = Field(
         default=Refresh(),
         description='"never", or when pages are visited again: a time ("10m") for pages of links,'
-        ' or {policy = "window", days = 3} for all pages, not within so many days.',
+        ' or {policy = "window", days = 3} for all pages of a site or web job, not within so many'
+        " days.",
     )
     limits: Limits = Limits()
     polite: Polite = Polite()
@@ -192,6 +193,11 @@ class Job(Part):
                     f" {', '.join(known)}"
                 )
         return self
+
+    @property
+    def visits_all_again(self) -> bool:
+        """Whether all of its pages come again, not only those of links."""
+        return self.refresh.policy is Policy.WINDOW and self.kind in (Kind.SITE, Kind.WEB)
 
     def identity(self) -> dict[str, object]:
         """Return what must be equal for a stored crawl to be continued as this job."""

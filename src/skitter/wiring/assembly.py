@@ -9,7 +9,7 @@ from skitter.crawl.blackbox import BlackBox
 from skitter.crawl.commit import Committer, scope_mark, traps_mark
 from skitter.crawl.desk import Desk
 from skitter.crawl.discover import LinkFinder
-from skitter.crawl.drift import Drift, drift_mark
+from skitter.crawl.drift import Drift, drift_mark, read_alarms
 from skitter.crawl.equipment import Equipment
 from skitter.crawl.explain import Explainer
 from skitter.crawl.extraction import Extraction
@@ -63,7 +63,7 @@ class Assembly:
         judge = Judge(job, Scope(job.scope), sites)
         guard = make_guard(job, clock)
         relevance = Relevance(job.keywords) if job.order is Order.BEST else None
-        news = News.of(job, clock)
+        news = News.of(job, judge, clock)
         finder = LinkFinder(job, number, judge, normaliser, guard=guard, relevance=relevance)
         finder.news = news
         manners = Manners(
@@ -188,6 +188,7 @@ class Assembly:
         if equipment.drift is not None:
             equipment.drift.prefix = drift_mark(self._number)
             equipment.drift.restore(Totals.of(await reader.tallies(self._number)).filled)
+            equipment.drift.take_up(read_alarms(await reader.marks(equipment.drift.prefix)))
         if equipment.news is not None:
             stored = await reader.marks(templates_mark(self._number))
             equipment.news.templates.restore(stored)

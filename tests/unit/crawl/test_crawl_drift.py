@@ -57,3 +57,13 @@ def test_an_alarm_is_settled_when_the_field_comes_back() -> None:
     settled = drift.take_marks()
     assert settled == {name: b""}
     assert read_alarms(settled) == []
+
+
+def test_an_alarm_of_an_earlier_run_is_settled_too() -> None:
+    drift = watched(detail=500, detail__title=500)
+    pages(drift, RECENT)
+    stored = drift.take_marks()
+    again = watched(detail=540, detail__title=500)
+    again.take_up(read_alarms(stored))
+    pages(again, RECENT, "title")
+    assert again.take_marks() == dict.fromkeys(stored, b"")

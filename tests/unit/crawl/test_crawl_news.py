@@ -6,12 +6,14 @@ import pytest
 
 from skitter.clock import SystemClock
 from skitter.crawl.history import History, encode_history, history_mark, read_history
+from skitter.crawl.judge import Judge
 from skitter.crawl.jumps import Jumps, carried
 from skitter.crawl.news import STORE_EVERY_S, News, Templates
 from skitter.job.spec import check_job
 from skitter.parse.article.missing import says_missing
 from skitter.pipeline.record import PageRecord
 from skitter.types import Fingerprint, JobNumber, PageClass
+from skitter.url.scope import Scope
 
 STORY = "https://example.com/world/2026/11/the-bridge-that-was-not-built-{}.html"
 LIST = "https://example.com/topics/{}"
@@ -19,7 +21,7 @@ LIST = "https://example.com/topics/{}"
 
 def news(**more: object) -> News:
     job = check_job({"entries": ["https://example.com/"], "kind": "news", **more}, "job")
-    found = News.of(job, SystemClock())
+    found = News.of(job, Judge(job, Scope(job.scope, job.entries)), SystemClock())
     assert found is not None
     return found
 
@@ -84,15 +86,49 @@ def test_a_history_remembers_how_to_ask_and_what_came() -> None:
         "If-None-Match": '"a"',
         "If-Modified-Since": "Mon",
     }
-    assert History().after(record(1, etag='"a"'), b"").conditions("https://e.com/") == {}
-    first = History().after(record(1, etag='"a"', final_url="https://e.com/x"), b"one")
-    assert first.conditions("https://e.com/x") == {"If-None-Match": '"a"'}
-    assert first.conditions("https://e.com/") == {}
-    failed = first.after(record(2, outcome="failed", changed=None), b"")
-    assert failed.conditions("https://e.com/x") == {"If-None-Match": '"a"'}
-    again = read_history(encode_history(failed.after(record(2, status=200, changed=True), b"two")))
+    moved = History().after(record(1, etag='"a"', final_url="https://e.com/x"), b"one")
+    assert moved.conditions("https://e.com/x") == {"If-None-Match": '"a"'}
+    assert moved.conditions("https://e.com/") == {}
+    again = moved.after(record(2, status=200, changed=True, final_url="https://e.com/y"), b"two")
+    again = read_history(encode_history(again))
     assert [(visit.number, visit.outcome) for visit in again.visits] == [(1, "ok"), (2, "ok")]
+    assert again.leads_to("https://e.com/x"), "it may lead there again"
+    assert again.leads_to("https://e.com/y")
     assert read_history(b"\x00 nothing of the kind") == History()
+
+
+@pytest.mark.parametrize(
+    ("more", "content"),
+    [
+        ({"outcome": "failed"}, b""),
+        ({"outcome": "http_error", "status": 404}, b""),
+        ({"outcome": "rejected"}, b"two"),
+        ({"truncated": True}, b"two"),
+    ],
+)
+def test_what_did_not_come_whole_is_asked_for_without_condition(
+    more: dict[str, Any], content: bytes
+) -> None:
+    first = History().after(record(1, etag='"a"'), b"one")
+    second = first.after(record(2, etag='"b"', **more), content)
+    assert second.conditions("https://e.com/") == {}
+    assert second.content == (content or b"one")
+
+
+def test_where_a_redirect_led_is_remembered_though_nothing_was_there() -> None:
+    first = History().after(
+        record(1, outcome="http_error", status=404, final_url="https://e.com/x"), b""
+    )
+    assert first.leads_to("https://e.com/x")
+
+
+def test_a_visit_that_was_broken_off_is_made_without_condition() -> None:
+    first = History().after(record(1, etag='"a"'), b"one")
+    second = first.after(record(2, etag='"b"'), b"two")
+    assert first.before(2) is first
+    assert second.before(2).conditions("https://e.com/") == {}
+    assert second.before(2).content == b""
+    assert second.last == 2
 
 
 def test_a_history_is_bounded() -> None:
@@ -134,6 +170,10 @@ def test_jump_links_are_named_by_the_job() -> None:
         ("Access denied", "You have no permission.", True),
         ("News", "The page you asked for does not exist.", True),
         ("Highway 404 reopens", "The road was closed. " * 40, False),
+        ("Missing hiker not found after week-long search", "He is sought.", False),
+        ("Peugeot 404 wird 60", "Ein Auto.", False),
+        ("Bericht 1404", "Zahlen.", False),
+        ("404 - page not found | The Gazette", "Sorry.", True),
         ("A bridge is built", "It stands.", False),
         (None, "", False),
     ],

@@ -22,11 +22,9 @@ from skitter.frontier.embedded.layout import (
     unpack_record,
 )
 from skitter.frontier.embedded.registry import job_row, last_number_row
-from skitter.frontier.model import JobEntry, JobState
+from skitter.frontier.model import JOB_MARKS, JobEntry, JobState
 from skitter.types import Fingerprint, HostKey, JobNumber, PageClass
 
-JOB_MARKS = ("job", "scope", "traps", "linked", "aliases")
-"""How the names of marks begin that go with their job."""
 CLEAR_BATCH = 10_000
 DROP_BATCH = 1_000
 

@@ -9,9 +9,10 @@ from collections.abc import AsyncIterator
 import msgspec
 
 from skitter.errors import FrontierError
-from skitter.frontier.model import JobEntry, JobState
+from skitter.frontier.model import JOB_MARKS, JobEntry, JobState
 from skitter.frontier.redis.agenda import Agenda
 from skitter.frontier.redis.core import Ask, Core
+from skitter.frontier.redis.keys import SPREAD
 from skitter.frontier.redis.library import function
 from skitter.frontier.redis.marks import scan_hashes
 from skitter.frontier.redis.tails import Tails
@@ -19,8 +20,6 @@ from skitter.frontier.redis.wire import fingerprint_words, read_hint, read_unpar
 from skitter.types import Fingerprint, HostKey, JobNumber, PageClass
 from skitter.url.partition import TAGS
 
-JOB_MARKS = ("job", "scope", "traps", "linked", "aliases")
-"""How the names of marks begin that go with their job."""
 HOSTS_AT_ONCE = 100
 RECORDS_AT_ONCE = 400
 IN_COLD = 2
@@ -141,12 +140,14 @@ class Control:
         await self._raise_version()
 
     async def _drop_marks(self, job: JobNumber) -> None:
-        marks, nodes = self._core.keys.marks, self._core.nodes
-        names = [f"outbox:{job}".encode()]
+        keys, nodes = self._core.keys, self._core.nodes
+        await nodes.run(keys.marks, "HDEL", keys.marks, f"outbox:{job}")
         for kind in JOB_MARKS:
-            async for _, found in scan_hashes(nodes, [marks], f"{kind}:{job}:*"):
-                names += found
-        await nodes.run(marks, "HDEL", marks, *names)
+            spread = f"{kind}:".startswith(SPREAD)
+            hashes = [keys.robots(tag) for tag in range(TAGS)] if spread else [keys.marks]
+            async for key, found in scan_hashes(nodes, hashes, f"{kind}:{job}:*"):
+                if found:
+                    await nodes.run(key, "HDEL", key, *found)
 
     async def clear(self, job: JobNumber, page_class: PageClass) -> int:
         """Forget the waiting URLs of one class."""

@@ -166,17 +166,6 @@ class Core:
         found = self._jobs.get(job)
         return found if found is not None else await self.fresh_entry(job)
 
-    async def know(self, jobs: Iterable[JobNumber]) -> None:
-        """Have the entries of jobs at hand."""
-        for job in jobs:
-            if job not in self._jobs:
-                await self.fresh_entry(job)
-
-    def is_filed(self, job: JobNumber) -> bool:
-        """Tell whether the records of a job, which is known, wait for the writer of its files."""
-        entry = self._jobs.get(job)
-        return entry is None or entry.outbox
-
     async def fresh_entry(self, job: JobNumber) -> JobEntry:
         """Return a job's entry as it is now."""
         stored = await self.nodes.run(self.keys.jobs, "HGET", self.keys.jobs, job)

@@ -200,7 +200,6 @@ class Intake:
         if not acks:
             return Receipt()
         async with self._one_at_a_time:
-            await self._core.know({ack.lease.job for ack in acks})
             batch = _Batch(acks)
             found = [link for ack in acks for link in ack.links]
             rooms = await self._bounds.rooms({link.job for link in found})
@@ -289,7 +288,7 @@ class Intake:
             gates = core.gates_of(ack.lease.id)
             here = [host for host in gates if core.keys.tag_of_host(host) == tag]
             hops = [hop for hop in _hops(ack) if core.keys.tag_of_host(hop.host) == tag]
-            words.append(pack_ack(ack, here, filed=core.is_filed(ack.lease.job)))
+            words.append(pack_ack(ack, here))
             words.append(self._pack_hops(ack.lease.job, hops))
             words.append(self._pack_links(batch.near.get(ack.lease.id, ())))
         return tag, "ack", tuple(words)

@@ -9,11 +9,12 @@ import re
 from functools import lru_cache
 from typing import Final
 
+from skitter.frontier.model import HISTORY
 from skitter.types import Fingerprint, HostKey, JobNumber, PageClass
 from skitter.url.partition import TAGS, slot_of, tag_of
 
-ROBOTS: Final = "robots:"
-"""Marks of such names are spread over the tags: there is one for every origin."""
+SPREAD: Final = ("robots:", f"{HISTORY}:")
+"""Marks of such names are spread over the tags: there is one for every origin, or every page."""
 
 _HOSTS_CACHED = 1 << 16
 _SIGN = 1 << 63
@@ -77,7 +78,7 @@ class Keys:
 
     def tag_of_mark(self, name: str) -> int | None:
         """Return the tag that holds a mark; None when it is in the common group."""
-        return tag_of(name) if name.startswith(ROBOTS) else None
+        return tag_of(name) if name.startswith(SPREAD) else None
 
     def prefix(self, tag: int) -> str:
         """Return how the names of a tag begin."""

@@ -1,7 +1,8 @@
 """Named values of the members: where files end, what robots.txt files say, what a crawl learned.
 
 All are in one hash, so that marks that are put together are there together. The rules of
-robots.txt files are not: there is one mark for every origin, so they are spread over the tags.
+robots.txt files and the histories of pages are not: there are many of them, so they are spread
+over the tags.
 """
 
 import re
@@ -9,7 +10,7 @@ from collections import defaultdict
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any, Final
 
-from skitter.frontier.redis.keys import ROBOTS, Keys
+from skitter.frontier.redis.keys import SPREAD, Keys
 from skitter.frontier.redis.nodes import Nodes
 from skitter.url.partition import TAGS
 
@@ -56,8 +57,9 @@ class Marks:
 
     async def all(self, prefix: str) -> dict[str, bytes]:
         """Return the marks whose names begin with ``prefix``."""
-        hashes = [] if prefix.startswith(ROBOTS) else [self._keys.marks]
-        if prefix.startswith(ROBOTS) or ROBOTS.startswith(prefix):
+        spread = prefix.startswith(SPREAD)
+        hashes = [] if spread else [self._keys.marks]
+        if spread or any(kind.startswith(prefix) for kind in SPREAD):
             hashes += [self._keys.robots(tag) for tag in range(TAGS)]
         match = _GLOB.sub(r"\\\g<0>", prefix) + "*"
         found: dict[str, bytes] = {}

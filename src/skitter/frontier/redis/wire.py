@@ -162,12 +162,12 @@ def pack_meant(lease: Lease) -> bytes:
     return _u8(len(words)) + words + _fence_fp(lease.fence, lease.fp)
 
 
-def pack_ack(ack: Ack, gates: Iterable[HostKey], *, filed: bool = True) -> bytes:
-    """Write one ack without its links and hops; ``filed`` when a writer waits for its record."""
+def pack_ack(ack: Ack, gates: Iterable[HostKey]) -> bytes:
+    """Write one ack without its links and hops."""
     fp = signed(ack.lease.fp).encode()
     at_ms = 0 if ack.at_ms is None else max(1, ack.at_ms)
     note = pack_note(ack.note)
-    listed = filed and ack.listed and bool(note)
+    listed = ack.listed and bool(note)
     parts = [pack_meant(ack.lease), _u8(len(fp)), fp, _ending(ack.result, listed, at_ms, len(note))]
     parts += (note, _u8(len(ack.tally)))
     for name, amount in ack.tally:

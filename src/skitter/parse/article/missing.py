@@ -5,12 +5,14 @@ from typing import Final
 
 SHORT_CHARS: Final = 400
 """A page that says more than this has something to say, whatever its title."""
+_SHARE: Final = 0.3
+"""Of a title: "Missing hiker not found after a week" is news."""
 _SAYS = re.compile(
     r"\b404\b|not[ -]found|no longer (?:available|exists?)|does(?: not|n't|n’t) exist"
     r"|page (?:is )?(?:missing|unavailable|cannot be found|can't be found)|access denied"
     r"|\b(?:403|500|502|503) (?:forbidden|internal|bad gateway|service)"
     r"|nicht gefunden|existiert nicht|introuvable|no encontrad[ao]|não encontrad[ao]"
-    r"|不存在|未找到|找不到|已删除|已被删除|已下线|页面走丢|无法访问|访问出错|出错了|404",
+    r"|不存在|未找到|找不到|已删除|已被删除|已下线|页面走丢|无法访问|访问出错|出错了",
     re.IGNORECASE,
 )
 
@@ -19,7 +21,13 @@ def says_missing(title: str | None, text: str) -> str | None:
     """Say why a page is none of its own, if it looks like an error page; else None."""
     if len(text) > SHORT_CHARS:
         return None
-    found = _SAYS.search(title or "")
-    if found is None and len(text) <= SHORT_CHARS // 2:
-        found = _SAYS.search(text)
-    return None if found is None else f'looks like an error page: it says "{found[0]}"'
+    said = _said(title or "")
+    if said is None and len(text) <= SHORT_CHARS // 2:
+        said = _said(text)
+    return None if said is None else f'looks like an error page: it says "{said}"'
+
+
+def _said(text: str) -> str | None:
+    """Return the words of ``text`` that say so, if it says little else."""
+    found = _SAYS.findall(text)
+    return ", ".join(found) if sum(map(len, found)) > len(text) * _SHARE else None
