@@ -214,7 +214,7 @@ def test_a_master_writes_for_its_workers_and_shows_where(tmp_path: Path) -> None
             assert command("job", "add", file, "--data", state).code == 0
             master.until("all records", lambda: len(kept.rows()) == 10)
             shown = json.loads(command("job", "show", "numbered", "--data", state, "--json").out)
-            assert shown["outputs"] == [f"env:{VARIABLE} {kept.name}"]
+            assert shown["records"] == [f"env:{VARIABLE} {kept.name}"]
             said = file.read_text().replace('"numbered"', '"other"')
             file.write_text(said.replace(f"env:{VARIABLE}", kept.url))
             refused = command("job", "add", file, "--data", state)

@@ -86,13 +86,6 @@ COLUMNS = (
     Column("text", _TEXT, "Main text of the page."),
     Column("n_links", _INTEGER, "Links found on the page."),
     Column("fields", _TABLE, "What the rules of the job took from the page.", always=True),
-    Column(
-        "media",
-        _TABLE,
-        "Pictures, films and sounds fetched with the page: a list with the `url` and `kind` of"
-        " each.",
-        always=True,
-    ),
     Column("etag", _TEXT, "`ETag` header of the response."),
     Column("last_modified", _TEXT, "`Last-Modified` header of the response."),
     Column(
@@ -105,6 +98,13 @@ COLUMNS = (
         "duplicate_of",
         _TEXT,
         "URL with the same page: a redirect's known target, or the first of equal content.",
+    ),
+    Column(
+        "media",
+        _TABLE,
+        "Pictures, films and sounds fetched with the page: a list with the `url` and `kind` of"
+        " each.",
+        always=True,
     ),
     Column("truncated", _BOOLEAN, "Whether the body was cut at a limit.", always=True),
     Column(

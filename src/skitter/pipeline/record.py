@@ -59,8 +59,6 @@ class PageRecord(msgspec.Struct, kw_only=True):
     n_links: int | None = None
     fields: dict[str, Any] = {}
     """What the rules of the job took of the page: texts, numbers, lists and tables of these."""
-    media: list[dict[str, str]] = []
-    """Files that are fetched because the page shows them: ``url`` and ``kind`` of each."""
     etag: str | None = None
     last_modified: str | None = None
     changed: bool | None = None
@@ -68,6 +66,8 @@ class PageRecord(msgspec.Struct, kw_only=True):
     visit: int
     duplicate_of: str | None = None
     """The URL with the same page: a redirect's known target, or the first of equal content."""
+    media: list[dict[str, str]] = []
+    """Files that are fetched because the page shows them: ``url`` and ``kind`` of each."""
     truncated: bool = False
     warc_file: str | None = None
     """Name of the archive file that holds the response; None without an archive."""

@@ -185,4 +185,4 @@ def _files(job: Job, folder: Path) -> tuple[Path, ...]:
     A path that does not begin at the root is one in the folder, wherever the master was started.
     """
     folder.mkdir(exist_ok=True)
-    return tuple(folder / path for path in job_files(job, folder / f"{job.id}.jsonl"))
+    return tuple(folder / path for path in job_files(job, Path(f"{job.id}.jsonl")))

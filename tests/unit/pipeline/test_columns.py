@@ -18,6 +18,7 @@ KINDS: dict[Any, set[ColumnKind]] = {
     bool: {ColumnKind.BOOLEAN},
     list[str]: {ColumnKind.LIST},
     dict[str, Any]: {ColumnKind.TABLE},
+    list[dict[str, str]]: {ColumnKind.TABLE},
     Mapping[str, str]: {ColumnKind.MAP},
 }
 
