@@ -1,0 +1,1 @@
+"""The REST API as Python values, and clients that speak to it."""
