@@ -392,11 +392,9 @@ class Traveller:
 
     def _link_to(self, trip: Trip, target: NormalUrl) -> Link:
         """Return the target of a redirect as a link."""
-        lease = trip.lease
+        lease, finder = trip.lease, self._with.finder
         if trip.is_page:
-            return self._with.finder.make_link(
-                target, lease.depth, lease.url, lease.rank, data=lease.data
-            )
+            return finder.make_link(target, lease.depth, lease.url, lease.rank, data=lease.data)
         if lease.role is Role.MEDIA:
-            return media_link(self._with.finder, self._with.normaliser, target, lease)
+            return media_link(finder, self._with.normaliser, target, lease)
         return self._with.sitemaps.link(target, lease.depth, lease.url, lease.rank)

@@ -1,0 +1,140 @@
+"""Jobs, their records and their rejects, as the REST API tells them."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import ConfigDict, Field
+
+from skitter.client.base import Message, Wish
+
+
+class JobRow(Message):
+    """How a job stands."""
+
+    id: str
+    kind: str
+    owner: str
+    state: str
+    """running, waiting, paused, finished or cancelled."""
+    stopped_by: str
+    priority: int
+    pages: int
+    ok: int
+    failed: int
+    refused: int
+    duplicates: int
+    rejected: int
+    queued: int
+    leased: int
+    scheduled: int
+    done: int
+    dead: int
+    dropped: int
+
+
+class JobDetail(JobRow):
+    """How a job stands, and what it was told to do."""
+
+    entries: list[str]
+    scope: str
+    depth: int | None
+    order: str
+    labels: dict[str, str]
+    limits: dict[str, Any]
+    records: list[str] | str
+    """Where its records go."""
+    bytes: int
+    sitemaps: int
+    hosts: int
+    status_codes: dict[str, int]
+    errors: dict[str, int]
+    alarms: list[str] = []
+    spec: dict[str, Any] = {}
+    """The job as it was given, defaults filled in, secrets left out."""
+
+
+class JobList(Message):
+    """A page of jobs."""
+
+    jobs: list[JobRow]
+    next: str | None = None
+
+
+class JobChange(Wish):
+    """What can be changed of a job that is there."""
+
+    owner: str | None = None
+    priority: Annotated[int, Field(ge=0, le=9)] | None = None
+    limits: dict[str, Any] | None = None
+
+
+class ClearWish(Wish):
+    """Which waiting URLs a job is to forget."""
+
+    page_class: Literal["nav", "data"] = Field(alias="class")
+    restart: bool = False
+    """Whether its entries are offered anew afterwards."""
+
+
+class Cleared(JobRow):
+    """How a job stands after it forgot what waited."""
+
+    cleared: int
+    restarted: int | None = None
+
+
+class PageRow(Message):
+    """The record of one visit; names as in every output."""
+
+    model_config = ConfigDict(extra="allow")
+
+    job: str
+    url: str
+    final_url: str | None = None
+    redirects: list[str] = []
+    status: int | None = None
+    outcome: str
+    error: str | None = None
+    depth: int
+    page_class: str
+    referrer: str | None = None
+    fetched_at: str
+    elapsed_ms: int | None = None
+    content_type: str | None = None
+    bytes: int | None = None
+    title: str | None = None
+    description: str | None = None
+    image: str | None = None
+    author: str | None = None
+    published: str | None = None
+    language: str | None = None
+    text: str | None = None
+    n_links: int | None = None
+    fields: dict[str, Any] = {}
+    changed: bool | None = None
+    visit: int
+    duplicate_of: str | None = None
+
+
+class PageList(Message):
+    """A page of records."""
+
+    pages: list[PageRow]
+    next: str | None = None
+
+
+class Reject(Message):
+    """A record that was set aside, and why."""
+
+    job: str
+    url: str
+    rule: str
+    field: str
+    reason: str
+    fetched_at: str | None = None
+
+
+class RejectList(Message):
+    """A page of rejects."""
+
+    rejects: list[Reject]
+    next: str | None = None
