@@ -110,8 +110,8 @@ async def test_one_that_refuses_ends_the_crew_and_the_rest_can_be_killed(tmp_pat
     assert raised.group_contains(ConfigError)
     crew.kill()
     async with asyncio.timeout(5):
-        while alive(int(pid.read_text())):
-            await asyncio.sleep(0.01)
+        await crew.stop()
+    assert not alive(int(pid.read_text()))
 
 
 async def test_stop_lets_a_worker_finish(tmp_path: Path) -> None:
