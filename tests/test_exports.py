@@ -21,8 +21,16 @@ MODULES = sorted(
 )
 
 
-def test_the_package_exports_its_version_and_nothing_else() -> None:
-    assert skitter.__all__ == ["__version__"]
+def test_the_package_exports_its_version_and_the_clients_of_its_api() -> None:
+    assert skitter.__all__ == ["AsyncClient", "Client", "__version__"]
+    assert skitter.Client.__name__ == "Client"
+    with pytest.raises(AttributeError, match="Clint"):
+        getattr(skitter, "Clint")  # noqa: B009  the type checker knows it is not there
+
+
+def test_importing_the_package_loads_no_client() -> None:
+    script = "import skitter, sys; sys.exit('httpx' in sys.modules or 'pydantic' in sys.modules)"
+    subprocess.run([sys.executable, "-c", script], check=True)
 
 
 def test_the_version_is_the_one_of_the_project() -> None:

@@ -25,7 +25,9 @@ SkitterError
 │   ├─ LeaseLost
 │   ├─ DataDirError
 │   └─ StoreUnavailable
-└─ SinkError
+├─ SinkError
+└─ ApiError
+    └─ ApiAway
 
 What is expected (refused by robots, already seen, out of scope) is a value, not an error.
 """
@@ -178,3 +180,18 @@ class StoreUnavailable(FrontierError):
 
 class SinkError(SkitterError):
     """Records could not be made safe."""
+
+
+class ApiError(SkitterError):
+    """A service did not do what it was asked: its status, a word for programs, a sentence."""
+
+    def __init__(self, status: int, code: str, message: str, field: str | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+        self.code = code
+        self.message = message
+        self.field = field
+
+
+class ApiAway(ApiError):
+    """Nobody has answered for a service, or something else than it; the status is 0 if nobody."""

@@ -1,8 +1,8 @@
 """Jobs, their records and their rejects, as the REST API tells them."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, PrivateAttr
 
 from skitter.client.base import Message, Wish
 
@@ -50,6 +50,19 @@ class JobDetail(JobRow):
     alarms: list[str] = []
     spec: dict[str, Any] = {}
     """The job as it was given, defaults filled in, secrets left out."""
+    added: bool | None = None
+    """Only in the answer to a POST: whether it is new."""
+    _etag: str | None = PrivateAttr(None)
+
+    @property
+    def etag(self) -> str | None:
+        """What names this state of the job: given with a change, it is made only of this state."""
+        return self._etag
+
+    def tagged(self, etag: str | None) -> Self:
+        """Note the tag that came with the answer; return the job."""
+        self._etag = etag
+        return self
 
 
 class JobList(Message):

@@ -29,6 +29,11 @@ class WorkerRow(Message):
     pid: int | None = None
     restarts: int = 0
     since: str | None = None
+    started: str | None = None
+    ended: str | None = None
+    exit_reason: str = ""
+    log: str = ""
+    """Where its manager keeps its log."""
 
 
 class NodeRow(Message):
@@ -47,6 +52,8 @@ class NodeList(Message):
 
     nodes: list[NodeRow]
     workers: list[WorkerRow]
+    buried: dict[str, int] = {}
+    """How much of what is idle the store no longer keeps: hosts, robots, sessions, names."""
 
 
 class NodeDetail(Message):
@@ -105,6 +112,8 @@ class SettingRow(Message):
     changed_at: str | None = None
     revision: int = 0
     version: int = 0
+    known_hosts: int | None = None
+    """How many hosts it covers today; only in the answer to a change."""
 
 
 class SettingList(Message):
@@ -135,3 +144,13 @@ class AliasList(Message):
     """All aliases."""
 
     aliases: list[AliasRow]
+
+
+class AliasUndone(Message):
+    """A host that is crawled under its own name again."""
+
+    job: str
+    alias: str
+    site: str
+    queued: int
+    """URLs that were left out and wait again."""

@@ -1,0 +1,1 @@
+"""Every call of the REST API, described once for all clients."""
