@@ -7,7 +7,7 @@ with Client("http://127.0.0.1:8440", token=...) as client:
 """
 
 import time
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator
 from contextlib import closing
 from itertools import count
 from typing import Self
@@ -67,7 +67,9 @@ class Client(Verbs, Waiting):
             time.sleep(pause)
         raise AssertionError  # counting does not end
 
-    def every(self, call: Call[Page], rows: Callable[[Page], list[Row]]) -> Iterator[Row]:
+    def every(
+        self, call: Call[Page], rows: Callable[[Page], list[Row]]
+    ) -> Generator[Row, None, None]:
         """Yield the rows of a list, asking for page after page."""
         while True:
             page = self.send(call)
@@ -76,7 +78,7 @@ class Client(Verbs, Waiting):
                 return
             call = call.following(page.next)
 
-    def hear(self, call: Call[None]) -> Iterator[Event]:
+    def hear(self, call: Call[None]) -> Generator[Event, None, None]:
         """Yield what happens, for ever; after a break it goes on where it was.
 
         Raises ApiAway when the service stays away.

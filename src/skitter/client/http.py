@@ -9,7 +9,7 @@ async with AsyncClient("http://127.0.0.1:8440", token=...) as client:
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from itertools import count
 from typing import Self
@@ -71,7 +71,7 @@ class AsyncClient(Verbs, Awaiting):
 
     async def every(
         self, call: Call[Page], rows: Callable[[Page], list[Row]]
-    ) -> AsyncIterator[Row]:
+    ) -> AsyncGenerator[Row, None]:
         """Yield the rows of a list, asking for page after page."""
         while True:
             page = await self.send(call)
@@ -81,7 +81,7 @@ class AsyncClient(Verbs, Awaiting):
                 return
             call = call.following(page.next)
 
-    async def hear(self, call: Call[None]) -> AsyncIterator[Event]:
+    async def hear(self, call: Call[None]) -> AsyncGenerator[Event, None]:
         """Yield what happens, for ever; after a break it goes on where it was.
 
         Raises ApiAway when the service stays away.
