@@ -2,6 +2,8 @@
 
 SkitterError
 ├─ ConfigError
+│   ├─ NotFound
+│   └─ Conflict
 ├─ UrlError
 │   ├─ InvalidUrl
 │   └─ UnsupportedScheme
@@ -45,6 +47,14 @@ class SkitterError(Exception):
 
 class ConfigError(SkitterError):
     """Bad file, flag or value: names the thing, what it was and what was wanted."""
+
+
+class NotFound(ConfigError):
+    """Something was asked for by a name that nothing has."""
+
+
+class Conflict(ConfigError):
+    """What is wanted contradicts what is there."""
 
 
 class UrlError(SkitterError):

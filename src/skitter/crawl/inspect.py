@@ -10,7 +10,7 @@ import os
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from pathlib import Path
 
-from skitter.errors import SkitterError
+from skitter.errors import ConfigError, Conflict, FrontierError, NotFound, SkitterError
 
 SOCKET_NAME = "skitter.sock"
 MAX_LINE = 16 << 20
@@ -103,6 +103,28 @@ async def ask_running(directory: Path, question: Question) -> AsyncGenerator[byt
         return
     finally:
         writer.close()
+
+
+_KINDS: Mapping[str, type[SkitterError]] = {
+    "not_found": NotFound,
+    "conflict": Conflict,
+    "config": ConfigError,
+}
+"""Errors by the words they have in an answer, particular ones first."""
+
+
+def error_facts(error: SkitterError) -> dict[str, object]:
+    """Return an error as a line of an answer tells it."""
+    kind = next((word for word, one in _KINDS.items() if isinstance(error, one)), "away")
+    return {"error": str(error), "kind": kind}
+
+
+def error_of(facts: Mapping[str, object]) -> SkitterError | None:
+    """Return the error that a line of an answer tells of; records and pages have one of theirs."""
+    if "error" not in facts or "url" in facts or "id" in facts:
+        return None
+    kind = _KINDS.get(str(facts.get("kind", "config")), FrontierError)
+    return kind(str(facts["error"]))
 
 
 class _short_path:  # noqa: N801  used as a function

@@ -10,6 +10,7 @@ import msgspec
 from skitter.crawl.aliases.undo import AliasDesk, list_aliases
 from skitter.crawl.explain import Explainer
 from skitter.crawl.extraction import read_rejects
+from skitter.crawl.inspect import error_facts
 from skitter.crawl.linked import LinkedTable, host_ranking, linked_mark, merged, read_table
 from skitter.crawl.recording import job_mark
 from skitter.errors import ConfigError
@@ -92,7 +93,7 @@ class Answers:
                 try:
                     yield _line(await self._aliases.undo(host))
                 except ConfigError as error:
-                    yield _line({"error": str(error)})
+                    yield _line(error_facts(error))
             case _:
                 found = await list_aliases(self._reader, self._number)
                 for row in found:

@@ -93,11 +93,11 @@ async def _ask_store(where: Where, question: Question) -> list[Facts]:
                 found = await connect_to_read(stack, where.store)
                 if found is None:
                     return _in_nothing(question)
-                return await _keeper(found).tell(question)
+                return await keeper_of(found).tell(question)
             case "add":
                 return [await _add(stack, where, question)]
             case _:
-                return await _keeper(await _connect(stack, where)).tell(question)
+                return await keeper_of(await _connect(stack, where)).tell(question)
 
 
 def _in_nothing(question: Question) -> list[Facts]:
@@ -116,7 +116,8 @@ async def _connect(stack: AsyncExitStack, where: Where, job: Job | None = None) 
     return connected
 
 
-def _store_of(frontier: "RedisFrontier") -> Store:
+def store_of(frontier: "RedisFrontier") -> Store:
+    """Return a shared store as one sees it who is no member."""
     return Store(
         frontier=frontier,
         reader=frontier,
@@ -128,7 +129,8 @@ def _store_of(frontier: "RedisFrontier") -> Store:
     )
 
 
-def _keeper(connected: Connected) -> JobKeeper:
+def keeper_of(connected: Connected) -> JobKeeper:
+    """Return who tells about the jobs of a shared store."""
     nodes, frontier = connected
 
     async def at_work() -> bool:
@@ -136,7 +138,7 @@ def _keeper(connected: Connected) -> JobKeeper:
 
         return bool(await roll.members(nodes, frontier.keys, frontier.clock))
 
-    store = _store_of(frontier)
+    store = store_of(frontier)
     return JobKeeper(store, JobLimits(store), at_work)
 
 
@@ -144,9 +146,19 @@ async def _add(stack: AsyncExitStack, where: Where, question: Question) -> Facts
     """Put a job into a shared store; its members take it up, and its records stay there."""
     source = str(question["source"])
     job = checked(question["job"], source)
-    _refuse_unminded(job, source, where)
-    connected = await _connect(stack, where, job)
-    store = _store_of(connected.frontier)
+    _refuse_unminded(job, source, f"run skitter crawl --job {source} {where}")
+    return await _enter(await _connect(stack, where, job), job)
+
+
+async def add_job(connected: Connected, data: object, source: str) -> Facts:
+    """Put a job into a shared store that is open already."""
+    job = checked(data, source)
+    _refuse_unminded(job, source, "use the embedded store")
+    return await _enter(connected, job)
+
+
+async def _enter(connected: Connected, job: Job) -> Facts:
+    store = store_of(connected.frontier)
     entry = job_entry(job, outbox=False)
     added = True
     for stored in (await store.reader.jobs()).values():
@@ -157,12 +169,11 @@ async def _add(stack: AsyncExitStack, where: Where, question: Question) -> Facts
     number = await store.control.put_job(entry)
     async with seeding(store, number, job) as seeder:
         await seeder.offer(job.entries)
-    return {**await _keeper(connected).show(job.id), "added": added}
+    return {**await keeper_of(connected).show(job.id), "added": added}
 
 
-def _refuse_unminded(job: Job, source: str, where: Where) -> None:
+def _refuse_unminded(job: Job, source: str, instead: str) -> None:
     """Raise when a job wants what no process of a cluster would do for it."""
-    instead = f"run skitter crawl --job {source} {where}"
     if any(sink.is_file for sink in job.sinks):
         raise ConfigError(
             f"{source}: sinks: nobody writes files for a job that is added to a store; name a"

@@ -6,7 +6,7 @@ from difflib import get_close_matches
 
 from skitter.crawl.standing import CANCELLED, FINISHED
 from skitter.crawl.totals import Totals
-from skitter.errors import ConfigError
+from skitter.errors import NotFound
 from skitter.frontier.model import Counts, JobEntry, JobState
 from skitter.job.spec import Job
 from skitter.types import JobNumber
@@ -85,7 +85,7 @@ def find_job(jobs: Mapping[JobNumber, JobEntry], job_id: str) -> tuple[JobNumber
     known = sorted(entry.id for entry in jobs.values())
     near = get_close_matches(job_id, known, 1, 0.5)
     hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(known) or 'none'}"
-    raise ConfigError(f"job {job_id}: there is none of that id; {hint}")
+    raise NotFound(f"job {job_id}: there is none of that id; {hint}")
 
 
 def difference(stored: Job, wanted: Job) -> str:

@@ -9,11 +9,11 @@ from tempfile import TemporaryDirectory
 
 from skitter.config import RunOptions
 from skitter.crawl.drift import drift_mark, read_alarms
-from skitter.crawl.inspect import Answer, Question
+from skitter.crawl.inspect import Answer, Question, error_facts
 from skitter.crawl.recording import job_mark
 from skitter.crawl.seeding import Seeder
 from skitter.crawl.totals import Totals
-from skitter.errors import ConfigError, SkitterError
+from skitter.errors import ConfigError, Conflict, SkitterError
 from skitter.frontier.model import JobEntry, JobState
 from skitter.job.spec import Job
 from skitter.types import JobNumber, PageClass
@@ -113,7 +113,7 @@ class JobKeeper:
     async def _living(self, job_id: str, verb: str) -> tuple[JobNumber, JobEntry]:
         number, entry = find_job(await self._store.reader.jobs(), job_id)
         if entry.state is JobState.CANCEL:
-            raise ConfigError(f"job {job_id}: was cancelled; it cannot be {verb}")
+            raise Conflict(f"job {job_id}: was cancelled; it cannot be {verb}")
         return number, entry
 
     async def _one(self, job_id: str) -> Facts:
@@ -126,7 +126,7 @@ class JobKeeper:
                 yield line_of(facts)
             yield line_of({"complete": True})
         except SkitterError as error:
-            yield line_of({"error": str(error)})
+            yield line_of(error_facts(error))
 
     async def tell(self, question: Question) -> list[Facts]:
         """Return what a question about jobs asks for, or do what it wants."""

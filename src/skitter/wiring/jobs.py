@@ -8,9 +8,10 @@ from pathlib import Path
 import msgspec
 
 from skitter.config import RunOptions, job_files
+from skitter.crawl.inspect import error_facts
 from skitter.crawl.recording import Recording
 from skitter.crawl.seeding import Seeder
-from skitter.errors import ConfigError, SkitterError
+from skitter.errors import ConfigError, Conflict, NotFound, SkitterError
 from skitter.frontier.model import JobEntry, JobState
 from skitter.job.spec import Job, check_job
 from skitter.pipeline.base import Sink
@@ -96,7 +97,7 @@ class JobHost:
                     raise other_job(job, f"its records go to {there}")
                 found = (number, entry)
             elif both := files & taken:
-                raise ConfigError(
+                raise Conflict(
                     f"job {job.id}: sinks: job {entry.id} writes to {min(both)}; wanted another"
                     " file"
                 )
@@ -125,7 +126,7 @@ class JobHost:
             async for line in self._answer(question):
                 yield line
         except SkitterError as error:
-            yield line_of({"error": str(error)})
+            yield line_of(error_facts(error))
 
     async def _answer(self, question: Question) -> AsyncIterator[bytes]:
         match question:
@@ -146,7 +147,8 @@ class JobHost:
         found = [number for number, entry in jobs.items() if wanted in (None, entry.id)]
         if len(found) != 1:
             known = ", ".join(entry.id for entry in jobs.values()) or "none"
-            raise ConfigError(f"jobs here: {known}; name one of them")
+            kind = ConfigError if wanted is None else NotFound
+            raise kind(f"jobs here: {known}; name one of them")
         [number] = found
         assembly = self._assemblies[number]
         reader, explainer = self._store.reader, assembly.explainer
@@ -169,14 +171,14 @@ def checked(data: object, source: str) -> Job:
 def refuse_other(entry: JobEntry, stored: Job, job: Job) -> None:
     """Raise when the job of an id was cancelled, or was told to do something else."""
     if entry.state is JobState.CANCEL:
-        raise ConfigError(f"job {job.id}: was cancelled; give it another id")
+        raise Conflict(f"job {job.id}: was cancelled; give it another id")
     if other := difference(stored, job):
         raise other_job(job, other)
 
 
-def other_job(job: Job, why: str) -> ConfigError:
+def other_job(job: Job, why: str) -> Conflict:
     """Return the error for a job whose id another one has."""
-    return ConfigError(f"job {job.id}: is there with other settings ({why}); give it another id")
+    return Conflict(f"job {job.id}: is there with other settings ({why}); give it another id")
 
 
 def _files(job: Job, folder: Path) -> tuple[Path, ...]:

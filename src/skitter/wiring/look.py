@@ -176,7 +176,7 @@ async def _ask_directory(data: Path, question: Question) -> AsyncGenerator[bytes
     frontier = EmbeddedFrontier(directory.frontier, seen=None)
     try:
         await frontier.open()
-        async with aclosing(_answer(frontier, frontier.secret, data, question)) as lines:
+        async with aclosing(answer_from(frontier, frontier.secret, data, question)) as lines:
             async for line in lines:
                 yield line
     finally:
@@ -191,12 +191,12 @@ async def _ask_store(url: str, question: Question) -> AsyncGenerator[bytes, None
             yield _no_crawl()
             return
         here = Path()
-        async with aclosing(_answer(frontier, frontier.secret, here, question)) as lines:
+        async with aclosing(answer_from(frontier, frontier.secret, here, question)) as lines:
             async for line in lines:
                 yield line
 
 
-async def _answer(
+async def answer_from(
     reader: FrontierReader, secret: bytes, data: Path, question: Question
 ) -> AsyncGenerator[bytes, None]:
     """Yield the answer about the job that is asked for, or about the only one."""

@@ -14,7 +14,7 @@ from skitter.cluster.manager.notices import MANAGER, Pulse, ReadLogs, Report
 from skitter.cluster.manager.orders import NodeOrders, NodeState
 from skitter.cluster.manager.processes import is_alive
 from skitter.cluster.manager.roster import State
-from skitter.crawl.inspect import Answer, Question, ask_running
+from skitter.crawl.inspect import Answer, Question, ask_running, error_facts
 from skitter.errors import ConfigError, DataDirError, FrontierError, SkitterError
 from skitter.frontier.base import Frontier, FrontierReader
 from skitter.frontier.vultures import Buried
@@ -68,7 +68,8 @@ class NodesKeeper:
             for facts in await self._answer(question):
                 yield as_json(facts)
         except SkitterError as error:
-            yield as_json({"error": str(error), "is_away": not isinstance(error, ConfigError)})
+            away = not isinstance(error, ConfigError)
+            yield as_json({**error_facts(error), "is_away": away})
             return
         yield as_json({"complete": True})
 

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from functools import partial
 
 from skitter.clock import Clock
-from skitter.crawl.inspect import Answer, Question
+from skitter.crawl.inspect import Answer, Question, error_facts
 from skitter.errors import ConfigError, SkitterError
 from skitter.frontier.tuning import OpenStore, Tuning
 from skitter.politeness.settings.live import LiveSettings
@@ -131,7 +131,7 @@ class SettingsKeeper:
                 yield _line(facts)
             yield _line({"complete": True})
         except SkitterError as error:
-            yield _line({"error": str(error)})
+            yield _line(error_facts(error))
 
     async def _answer(self, question: Question) -> list[Facts]:
         by = str(question.get("by", ""))

@@ -3,6 +3,7 @@
 import json
 from contextlib import AsyncExitStack, aclosing
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from skitter.clock import Clock, SystemClock
 from skitter.crawl.aliases.undo import HEARD_S, AliasDesk
@@ -16,6 +17,9 @@ from skitter.job.spec import Job
 from skitter.types import JobNumber
 from skitter.wiring.connect import PATIENCE_S, connect_redis
 from skitter.wiring.look import Where, make_explainer
+
+if TYPE_CHECKING:
+    from skitter.frontier.redis.frontier import RedisFrontier
 
 
 async def undo_alias(where: Where, host: str, cold: str | None = None) -> dict[str, object]:
@@ -52,8 +56,13 @@ async def _undo_in_store(where: Where, host: str, cold: str | None) -> dict[str,
     assert where.store is not None
     async with AsyncExitStack() as stack:
         _, frontier = await connect_redis(stack, where.store, cold=cold, patience_s=PATIENCE_S)
-        desk = await _desk(frontier, frontier.secret, frontier.clock, where, heard_s=HEARD_S)
-        return await desk.undo(host)
+        return await undo_in(frontier, host, where)
+
+
+async def undo_in(frontier: "RedisFrontier", host: str, where: Where) -> dict[str, object]:
+    """Take it back in a store that is open already."""
+    desk = await _desk(frontier, frontier.secret, frontier.clock, where, heard_s=HEARD_S)
+    return await desk.undo(host)
 
 
 async def _desk(

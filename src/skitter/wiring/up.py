@@ -1,7 +1,6 @@
 """``skitter up``: a master that serves its store, writes the records and runs workers."""
 
 import asyncio
-import secrets
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -13,7 +12,6 @@ from skitter.crawl.inspect import InspectServer
 from skitter.crawl.load import raise_file_limit
 from skitter.crawl.recording import Recording
 from skitter.crawl.survey import Found, Survey
-from skitter.errors import ConfigError
 from skitter.frontier.embedded.datadir import DataDir
 from skitter.frontier.embedded.frontier import EmbeddedFrontier
 from skitter.frontier.remote.server import RemoteServer
@@ -27,9 +25,9 @@ from skitter.wiring.nodes import NodesKeeper, children
 from skitter.wiring.running import caretaker, local_store
 from skitter.wiring.settings import answering
 from skitter.wiring.store import Store
+from skitter.wiring.tokens import NODE, TOKEN_FILE, derived, keep_derived, kept_token
 from skitter.wiring.workers import SOCKET
 
-TOKEN_FILE = "token"  # noqa: S105  the name of a file
 STATS_S = 1.0
 
 
@@ -131,7 +129,8 @@ async def open_up(options: UpOptions) -> AsyncIterator[Master]:
         data = DataDir(options.data)
         data.acquire()
         stack.callback(data.release)
-        token = options.token or _kept_token(options.data)
+        token = options.token or kept_token(options.data)
+        keep_derived(options.data, token)
         frontier = EmbeddedFrontier(data.frontier, durable=not options.fast)
         await frontier.open()
         stack.push_async_callback(frontier.close)
@@ -147,6 +146,7 @@ async def open_up(options: UpOptions) -> AsyncIterator[Master]:
         limits = JobLimits(store)
         stack.push_async_callback(limits.close)
         server = RemoteServer(frontier, secret=store.secret, clock=store.clock, token=token)
+        server.also_admit(derived(token, NODE))
         server.guests = True
 
         async def at_work() -> bool:
@@ -182,17 +182,3 @@ def _own_workers(options: UpOptions, socket: Path) -> NodeOptions:
         hosts=options.hosts,
         fast=options.fast,
     )
-
-
-def _kept_token(data: Path) -> str:
-    """Return the token of a data directory, made and readable for this user alone."""
-    path = data / TOKEN_FILE
-    try:
-        if not path.exists() or not path.read_text(encoding="ascii").strip():
-            new = path.with_suffix(".new")
-            new.touch(mode=0o600)
-            new.write_text(secrets.token_urlsafe(32) + "\n", encoding="ascii")
-            new.replace(path)
-        return path.read_text(encoding="ascii").strip()
-    except OSError as error:
-        raise ConfigError(f"{path}: {error.strerror}; wanted a file for the token") from error

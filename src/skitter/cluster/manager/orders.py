@@ -47,7 +47,7 @@ from skitter.cluster.manager.roster import (
     checked_kind,
     checked_priority,
 )
-from skitter.errors import ConfigError, FrontierError
+from skitter.errors import ConfigError, FrontierError, NotFound
 from skitter.frontier.base import Frontier, FrontierReader
 
 PATIENCE_S: Final = 15.0
@@ -127,7 +127,7 @@ class NodeOrders:
         )
         near = get_close_matches(name, known, n=1, cutoff=0.5)
         hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(known) or 'none'}"
-        raise ConfigError(f"node {name}: there is none of that name; {hint}")
+        raise NotFound(f"node {name}: there is none of that name; {hint}")
 
     async def start(
         self,

@@ -22,7 +22,7 @@ from skitter.crawl.aliases.rows import (
 )
 from skitter.crawl.discover import LinkFinder
 from skitter.crawl.judge import Judge
-from skitter.errors import ConfigError, UrlError
+from skitter.errors import NotFound, UrlError
 from skitter.frontier.base import Frontier, FrontierControl, FrontierReader
 from skitter.frontier.model import Link
 from skitter.pipeline.record import SITEMAP_CLASS
@@ -102,7 +102,7 @@ class AliasDesk:
         found = rows.get(HostKey(host.strip().lower()))
         if found is None:
             known = ", ".join(sorted(in_force(rows.values()))) or "none"
-            raise ConfigError(f"{host}: is no alias in job {self.job}; aliases there: {known}")
+            raise NotFound(f"{host}: is no alias in job {self.job}; aliases there: {known}")
         return found
 
     async def _left_out(self, alias: HostKey) -> AsyncIterator[list[Link]]:

@@ -42,6 +42,8 @@ SWEEP_S = 0.5
 OVERSLEPT_S = 1.0
 """Being this late for a sweep says that this process stood still, and heard nobody meanwhile."""
 MAX_NAME = 200
+SERVICE = "service"
+"""The name of the process that serves people: it fetches nothing and is no member."""
 MEMBERS_MARK = "remote:members"
 """Holds something while there are sessions, so that the next opening knows that there were."""
 CLOSE_S = 5.0
@@ -73,7 +75,7 @@ class RemoteServer:
         self._frontier = frontier
         self._secret = secret
         self._clock = clock
-        self._token = checked_token(token)
+        self._tokens = [checked_token(token)] if token else []
         self.settings: dict[str, Any] = {}
         """What children are told when they come; plain JSON."""
         self.guests = False
@@ -131,38 +133,48 @@ class RemoteServer:
     @property
     def guarded(self) -> bool:
         """Whether there is a token to ask for."""
-        return bool(self._token)
+        return bool(self._tokens)
 
     def admits(self, token: str) -> bool:
-        """Tell whether ``token`` is the right one, in a time that says nothing about it."""
+        """Tell whether ``token`` is a right one, in a time that says nothing about it."""
         given = token.encode("utf-8", "surrogateescape")
-        return self.guarded and hmac.compare_digest(given, self._token.encode())
+        known = [hmac.compare_digest(given, one.encode()) for one in self._tokens]
+        return any(known)
+
+    def also_admit(self, token: str) -> None:
+        """Take another token for a right one."""
+        self._tokens.append(checked_token(token))
 
     def sessions(self) -> list[SessionFacts]:
-        """Return the children that are there."""
+        """Return the children that are there; one that only serves people is none."""
         boot = self._clock.boot()
-        return [session.facts(boot) for session in self._sessions.values()]
+        children = (one for one in self._sessions.values() if not one.trusted)
+        return [session.facts(boot) for session in children]
 
-    async def handle(self, verb: str, session: str, body: bytes) -> bytes:
-        """Answer one call of a session; whatever goes wrong is an answer, too."""
+    async def handle(self, verb: str, session: str, body: bytes, *, local: bool = False) -> bytes:
+        """Answer one call of a session; whatever goes wrong is an answer, too.
+
+        Who has the name of the service and is ``local`` may do everything.
+        """
         try:
-            return await self._handle(verb, session, body)
+            return await self._handle(verb, session, body, local=local)
         except SkitterError as error:
             return write_error(error)
 
-    async def _handle(self, name: str, key: str, body: bytes) -> bytes:
+    async def _handle(self, name: str, key: str, body: bytes, *, local: bool) -> bytes:
         verb = VERBS.get(name)
         if verb is None:
             raise FrontierError(f"there is no call {name!r}")
-        if self.guests and name in CONTROL_VERBS:
+        session = self._sessions.get(key)
+        if name in CONTROL_VERBS and self._is_guest(session):
             raise FrontierError(f"a child may not call {name!r}")
         if self._closing:
             raise Closing("the master is about to end")
         boot = self._clock.boot()
         call = verb.read_call(body, boot)
         if name == "hello":
-            return verb.write_answer(await self._hello(key, *call.arguments), boot)
-        session = self._sessions.get(key)
+            welcome = await self._hello(key, *call.arguments, local=local)
+            return verb.write_answer(welcome, boot)
         if session is None:
             raise SessionLost("the master does not know this session; it has given it up")
         session.heard_at = boot
@@ -188,15 +200,19 @@ class RemoteServer:
 
     # The life of a session
 
-    async def _hello(self, key: str, name: str, pid: int) -> Welcome:
+    def _is_guest(self, session: Session | None) -> bool:
+        return self.guests and (session is None or not session.trusted)
+
+    async def _hello(self, key: str, name: str, pid: int, *, local: bool) -> Welcome:
         if not key or not name.isprintable() or len(name) > MAX_NAME:
             raise FrontierError("a session without a key, or with a name that cannot be shown")
-        if self._quiet_s and not self._marked:
+        trusted = local and name == SERVICE
+        if self._quiet_s and not self._marked and not trusted:
             await self._mark(b"1")
         claim = await self._frontier.claim((), 0)
         session = self._sessions.get(key)
         if session is None:
-            session = self._sessions[key] = Session(key, name, pid)
+            session = self._sessions[key] = Session(key, name, pid, trusted=trusted)
         session.heard_at = self._clock.boot()
         return Welcome(
             secret=self._secret,
@@ -317,7 +333,7 @@ class RemoteServer:
         marks: Mapping[str, bytes] | None,
         news: Mapping[str, bytes] | None,
     ) -> Receipt:
-        if self.guests:
+        if self._is_guest(session):
             _refuse_foreign_marks({**(marks or {}), **(news or {})})
         # An ack that has come is not overtaken by the end of its session.
         held = session.drop([ack.lease.id for ack in acks])

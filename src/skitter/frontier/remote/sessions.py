@@ -27,8 +27,10 @@ class SessionFacts:
 class Session:
     """One child: when it was heard, what it holds, and what it was answered."""
 
-    def __init__(self, key: str, name: str, pid: int) -> None:
+    def __init__(self, key: str, name: str, pid: int, *, trusted: bool = False) -> None:
         self.key = key
+        self.trusted = trusted
+        """Whether it speaks for the operator, and is no member."""
         self.name = name
         self.pid = pid
         self.heard_at = 0.0

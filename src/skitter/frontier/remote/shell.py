@@ -72,7 +72,7 @@ class RemoteShell:
             if self._path is not None:
                 listening = _listen_unix(self._path)
                 self._has_socket = True
-                runner = await self._runner(self._answer)
+                runner = await self._runner(self._answer_local)
                 await web.SockSite(runner, listening, backlog=BACKLOG).start()
         except BaseException:
             await self.close()
@@ -151,13 +151,16 @@ class RemoteShell:
         scheme, _, token = request.headers.get("Authorization", "").partition(" ")
         return scheme.lower() == "bearer" and self._core.admits(token.strip())
 
-    async def _answer(self, request: web.Request) -> web.Response:
+    async def _answer_local(self, request: web.Request) -> web.Response:
+        return await self._answer(request, local=True)
+
+    async def _answer(self, request: web.Request, *, local: bool = False) -> web.Response:
         try:
             body = await request.read()
         except web.HTTPRequestEntityTooLarge:
             return _error(413, "too_large", f"more than {MAX_BODY_BYTES} bytes", None)
         session = request.headers.get(SESSION_HEADER, "")
-        answer = await self._core.handle(request.match_info["verb"], session, body)
+        answer = await self._core.handle(request.match_info["verb"], session, body, local=local)
         return web.Response(body=answer, content_type="application/msgpack")
 
 

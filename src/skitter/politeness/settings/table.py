@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from skitter.errors import ConfigError
+from skitter.errors import ConfigError, NotFound
 from skitter.job.rate import Rate
 from skitter.politeness.settings.patterns import EVERY, patterns_of, wider_patterns
 from skitter.politeness.settings.values import (
@@ -211,9 +211,9 @@ class Table:
         row = self._row(pattern)
         gone = set(keys) or set(row.values)
         for key in sorted(gone - row.values.keys()):
-            raise ConfigError(f"{key}: is not set for {pattern}")
+            raise NotFound(f"{key}: is not set for {pattern}")
         if not gone:
-            raise ConfigError(f"{pattern}: nothing is set for it")
+            raise NotFound(f"{pattern}: nothing is set for it")
         kept = {key: value for key, value in row.values.items() if key not in gone}
         return _next(row, kept, by, at_ms)
 

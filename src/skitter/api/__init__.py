@@ -1,0 +1,1 @@
+"""The service: the REST API over HTTP."""

@@ -1,0 +1,39 @@
+"""The app: routes, who may use them, and what every answer has in common."""
+
+import pkgutil
+from importlib import import_module
+
+from fastapi import FastAPI
+
+from skitter import __version__
+from skitter.api import errors, routes
+from skitter.api.auth import Keys
+from skitter.api.guard import Guard
+from skitter.client.base import ErrorBody
+from skitter.wiring.service import Service
+
+DESCRIPTION = """\
+Jobs, pages, sites and machines of a Skitter service. Every request but `/healthz` needs a token:
+`Authorization: Bearer TOKEN`. Every error has one shape. Lists come in pages: give `next` as
+`after`."""
+
+
+def create_app(service: Service) -> FastAPI:
+    """Return the app of a service, with every router in ``api/routes``."""
+    app = FastAPI(
+        title="Skitter",
+        version=__version__,
+        description=DESCRIPTION,
+        docs_url=None,
+        redoc_url=None,
+        responses={code: {"model": ErrorBody} for code in (401, 403, 422, 429, 503)},
+        # Two ways to write one path would be two pages to a cache.
+        redirect_slashes=False,
+    )
+    app.state.service = service
+    app.state.keys = Keys(service.options.token)
+    errors.install(app)
+    for module in pkgutil.iter_modules(routes.__path__):
+        app.include_router(import_module(f"{routes.__name__}.{module.name}").router)
+    app.add_middleware(Guard, keys=app.state.keys)
+    return app

@@ -1,0 +1,1 @@
+"""One module for each subject of the REST API; each has its ``router``."""

@@ -1,0 +1,54 @@
+"""The tokens of a service: one is made or given, those of lesser rights follow from it."""
+
+import hmac
+import secrets
+from base64 import urlsafe_b64encode
+from hashlib import sha256
+from pathlib import Path
+
+from skitter.errors import ConfigError
+
+TOKEN_FILE = "token"  # noqa: S105  the name of a file
+OPERATOR, READER, NODE = "operator", "reader", "node"
+DERIVED = (OPERATOR, READER, NODE)
+
+
+def derived(admin: str, purpose: str) -> str:
+    """Return the token for one purpose: the same wherever the first token is the same."""
+    digest = hmac.digest(admin.encode("utf-8", "surrogateescape"), purpose.encode(), sha256)
+    return urlsafe_b64encode(digest).rstrip(b"=").decode("ascii")
+
+
+def kept_token(data: Path) -> str:
+    """Return the token of a directory, made when there is none, readable for this user alone."""
+    path = data / TOKEN_FILE
+    try:
+        if not path.exists() or not path.read_text(encoding="ascii").strip():
+            _write(path, secrets.token_urlsafe(32))
+        return path.read_text(encoding="ascii").strip()
+    except OSError as error:
+        raise _no_file(path, error) from error
+
+
+def keep_derived(data: Path, admin: str) -> None:
+    """Write the tokens that follow from the first beside it."""
+    for purpose in DERIVED:
+        path = data / f"{TOKEN_FILE}.{purpose}"
+        token = derived(admin, purpose)
+        try:
+            if not path.exists() or path.read_text(encoding="ascii").strip() != token:
+                _write(path, token)
+        except OSError as error:
+            raise _no_file(path, error) from error
+
+
+def _write(path: Path, token: str) -> None:
+    new = path.with_name(f"{path.name}.new")
+    new.unlink(missing_ok=True)
+    new.touch(mode=0o600)
+    new.write_text(token + "\n", encoding="ascii")
+    new.replace(path)
+
+
+def _no_file(path: Path, error: OSError) -> ConfigError:
+    return ConfigError(f"{path}: {error.strerror}; wanted a file for the token")
