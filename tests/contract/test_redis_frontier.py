@@ -71,7 +71,7 @@ def twice(rig: Rig, monkeypatch: pytest.MonkeyPatch, *verbs: str) -> list[Call]:
     made: list[Call] = []
 
     async def repeat(calls: list[Call], **how: Any) -> list[Any]:
-        again = [call for call in calls if call.name.removeprefix("skitter1_") in verbs]
+        again = [call for call in calls if call.name.removeprefix("skitter2_") in verbs]
         if again:
             await call_many(again, **how)
             made.extend(again)
@@ -116,7 +116,7 @@ async def test_an_ack_whose_answer_was_lost_is_accepted_once(
         ]
     )
     assert (receipt.accepted, receipt.stale) == (2, ())
-    assert {call.name for call in made} >= {"skitter1_ack", "skitter1_settle", "skitter1_hold"}
+    assert {call.name for call in made} >= {"skitter2_ack", "skitter2_settle", "skitter2_hold"}
     assert await rig.counts() == Counts(queued=2, done=3)
     assert await rig.store.tallies(rig.job) == {"pages": 2}
     assert await records(rig, HOST) == await records(rig, OTHER_HOST) == [b"page"]
@@ -140,7 +140,7 @@ async def test_ownership_entries_and_control_may_be_asked_for_twice(
     assert await rig.counts() == Counts(leased=1)
     await rig.store.disown(rig.grants)
     assert await rig.counts() == Counts(queued=1)
-    assert {call.name.removeprefix("skitter1_") for call in made} == set(verbs)
+    assert {call.name.removeprefix("skitter2_") for call in made} == set(verbs)
 
 
 async def test_records_that_nobody_takes_hold_their_job_back_and_no_other(rig: Rig) -> None:

@@ -11,7 +11,7 @@ from skitter.crawl.manners import Manners
 from skitter.crawl.traps.guard import TrapGuard
 from skitter.errors import UrlError
 from skitter.frontier.base import FrontierReader
-from skitter.frontier.model import Sighting, UrlState
+from skitter.frontier.model import Sighting, UrlState, is_pointer, pointed_url
 from skitter.job.spec import Job, Sitemaps
 from skitter.types import JobNumber, Role
 from skitter.url.normalise import Normaliser, NormalUrl
@@ -60,7 +60,8 @@ class Explainer:
             "canonical_form": normal.canonical,
             "host": normal.host,
         }
-        record = msgspec.json.decode(sighting.note) if sighting.note else None
+        note = await self._note(sighting)
+        record = msgspec.json.decode(note) if note else None
         found["why"] = await self._why(normal.url, sighting, record)
         ruling = self.judge.ruling(normal.url, normal.host)
         if ruling is not None:
@@ -73,9 +74,22 @@ class Explainer:
             found["record"] = record
         return found
 
+    async def _note(self, sighting: Sighting) -> bytes:
+        """Return the note of a URL, or of the one that led to it by a redirect."""
+        if not is_pointer(sighting.note):
+            return sighting.note
+        # A hop was met in the role of the URL that led there.
+        first = self.normaliser.absolute(pointed_url(sighting.note))
+        roles = [self.normaliser.in_role(first, role) for role in Role]
+        wanted = [(self.number, normal.host, normal.fp) for normal in roles]
+        notes = await self.reader.notes_of(wanted)
+        return next((note for note in notes if note and not is_pointer(note)), b"")
+
     async def _why(self, url: str, sighting: Sighting, record: object) -> str:
         if sighting.state is UrlState.UNKNOWN:
             return await self._why_unknown(url)
+        if is_pointer(sighting.note):
+            return f"was reached by a redirect; its record is that of {pointed_url(sighting.note)}"
         words = _STATE_WORDS[sighting.state]
         if sighting.state is UrlState.SCHEDULED and not sighting.attempts and record is not None:
             words = "was fetched, and waits for its next visit"

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from skitter.crawl.equipment import Equipment
 from skitter.crawl.recording import write_to_all
 from skitter.crawl.trip import Kept, Visit
+from skitter.frontier.model import own_note
 from skitter.pipeline.archive.model import Capture, Location, Original
 from skitter.pipeline.base import Archive, Batch, Sink
 from skitter.pipeline.record import decode_line, encode_line
@@ -93,7 +94,7 @@ class Outputs:
     async def _original(self, archive: Archive, url: str) -> Original | None:
         equipment = self._with
         normal = equipment.normaliser.absolute(url)
-        note = await equipment.reader.note(equipment.number, normal.host, normal.fp)
+        note = own_note(await equipment.reader.note(equipment.number, normal.host, normal.fp))
         if not note:
             return None
         record = decode_line(note)

@@ -7,6 +7,7 @@ from xxhash import xxh3_128_digest
 
 from skitter.crawl.trip import Trip, Visit
 from skitter.fetch.base import Response
+from skitter.frontier.model import own_note
 from skitter.job.spec import Job
 from skitter.parse.page import ParsedPage
 from skitter.pipeline.record import MEDIA_CLASS, SITEMAP_CLASS, PageRecord, decode_line
@@ -72,7 +73,7 @@ _recorded = msgspec.json.Decoder(_Recorded).decode
 
 def recorded_url(note: bytes) -> str | None:
     """Return the spelling of a URL under which its page is recorded, if it is."""
-    return _recorded(note).url if note else None
+    return _recorded(note).url if own_note(note) else None
 
 
 def take_headers(record: PageRecord, response: Response) -> None:
@@ -89,7 +90,7 @@ def take_headers(record: PageRecord, response: Response) -> None:
 
 def take_over(record: PageRecord, note: bytes) -> None:
     """Fill in what the page was like at the visit before, since it has not changed."""
-    earlier = decode_line(note) if note else None
+    earlier = decode_line(note) if own_note(note) else None
     if earlier is None or earlier.outcome not in (Outcome.OK, Outcome.NOINDEX):
         return
     for name in _LASTING:

@@ -10,7 +10,7 @@ from skitter.crawl.commit import scope_mark
 from skitter.crawl.equipment import Equipment
 from skitter.crawl.feed import Feed
 from skitter.errors import UrlError
-from skitter.frontier.model import UrlState
+from skitter.frontier.model import UrlState, own_note
 
 FULL_POLL_S = 0.2
 SEED = b"seed"
@@ -67,7 +67,8 @@ class Seeder:
             known = await equipment.reader.look(equipment.number, link.host, link.fp)
             if known.state not in states:
                 continue
-            visit = int(msgspec.json.decode(known.note)["visit"]) if known.note else 0
+            note = own_note(known.note)
+            visit = int(msgspec.json.decode(note)["visit"]) if note else 0
             await equipment.control.forget(equipment.number, link.host, link.fp)
             again = msgspec.structs.replace(link, visit=visit + 1)
             taken += (await equipment.frontier.offer([again])).new

@@ -248,12 +248,24 @@ class FrontierReader(Protocol):
         """Return every mark whose name begins with ``prefix``."""
 
     async def note(self, job: JobNumber, host: HostKey, fp: Fingerprint) -> bytes:
-        """Return what the page index keeps of one URL; b"" for nothing. Cheaper than ``look``."""
+        """Return what the page index keeps of one URL; b"" for nothing. Cheaper than ``look``.
+
+        Of a redirect hop that is a pointer to the URL which led there (``is_pointer``), unless the
+        hop has a note of its own.
+        """
+
+    async def notes_of(
+        self, wanted: Sequence[tuple[JobNumber, HostKey, Fingerprint]]
+    ) -> list[bytes]:
+        """Return the notes of many URLs, in order; of any jobs."""
 
     async def notes(
         self, job: JobNumber, after: bytes = b"", limit: int = 500
     ) -> tuple[list[bytes], bytes]:
-        """Return what the page index keeps of a job's URLs, and where to go on; b"" at the end."""
+        """Return what the page index keeps of a job's URLs, and where to go on; b"" at the end.
+
+        Pointers are left out.
+        """
 
     async def tallies(self, job: JobNumber) -> dict[str, int]:
         """Return the totals of a job: what the tallies of its acks add up to."""

@@ -115,6 +115,30 @@ class Hop(msgspec.Struct, frozen=True, gc=False):
     host: HostKey
 
 
+_POINTS = b">"
+"""How a pointer begins; a note is JSON and never does."""
+
+
+def pointer_to(url: str) -> bytes:
+    """Return what the page index keeps of a hop: where its record is."""
+    return _POINTS + url.encode()
+
+
+def is_pointer(note: bytes) -> bool:
+    """Tell whether a note only says under which URL the record is."""
+    return note.startswith(_POINTS)
+
+
+def own_note(note: bytes) -> bytes:
+    """Return the note of a URL that has one itself; b"" for a pointer."""
+    return b"" if is_pointer(note) else note
+
+
+def pointed_url(note: bytes) -> str:
+    """Return the URL that was queued and led to the hop, of a pointer."""
+    return note[len(_POINTS) :].decode()
+
+
 class Ack(msgspec.Struct, frozen=True):
     """The end of one lease: its result and everything found on the page."""
 

@@ -15,6 +15,7 @@ from skitter.crawl.linked import LinkedTable, host_ranking, linked_mark, merged,
 from skitter.crawl.recording import job_mark
 from skitter.errors import ConfigError
 from skitter.frontier.base import FrontierReader
+from skitter.frontier.model import own_note
 from skitter.pipeline.base import SINK_MARKS
 from skitter.pipeline.record import decode_line, is_listed
 from skitter.pipeline.upsert import SetAside, read_aside
@@ -170,7 +171,7 @@ class Answers:
             if number % YIELD_EVERY == 0:
                 # A crawl may be running in this process.
                 await asyncio.sleep(0)
-            note = await self._reader.note(self._number, page.host, page.fp)
+            note = own_note(await self._reader.note(self._number, page.host, page.fp))
             if note and (record := _kind(note)).outcome in FETCHED:
                 found.append((page.links, record.url))
         return sorted(found, key=lambda pair: (-pair[0], pair[1]))[:most]

@@ -82,7 +82,8 @@ async def test_a_redirect_shows_where_it_led_and_its_target_who_led_there(rig: C
     assert old["record"]["final_url"] == f"{SITE}/new"
     new = await why(rig, f"{SITE}/new")
     assert new["state"] == "done"
-    assert "redirect" in new["why"]
+    assert new["why"] == f"was reached by a redirect; its record is that of {SITE}/old"
+    assert new["record"] == old["record"]
 
 
 async def test_a_redirect_to_a_page_with_its_own_record_names_it(rig: CrawlRig) -> None:

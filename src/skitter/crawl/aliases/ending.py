@@ -6,7 +6,7 @@ from skitter.crawl.aliases.book import ALIAS_WORDS, alias_of
 from skitter.crawl.endings import Endings
 from skitter.crawl.equipment import Equipment
 from skitter.crawl.trip import Trip, Visit
-from skitter.frontier.model import Link
+from skitter.frontier.model import Link, own_note
 from skitter.types import HostKey, Outcome
 from skitter.url.host import host_key
 from skitter.url.normalise import NormalUrl
@@ -33,7 +33,7 @@ async def under_kept_name(equipment: Equipment, endings: Endings, trip: Trip) ->
     if row is None or kept_url is None:
         return None
     kept = equipment.normaliser.absolute(kept_url)
-    note = await equipment.reader.note(equipment.number, kept.host, kept.fp)
+    note = own_note(await equipment.reader.note(equipment.number, kept.host, kept.fp))
     if note and _leads_to(note, trip.host):
         return None
     visit = endings.end(trip, Outcome.DUPLICATE, alias_of(row))
@@ -52,7 +52,7 @@ async def is_left_out(equipment: Equipment, trip: Trip, target: NormalUrl) -> bo
     kept = aliases.book.kept_url(target.url, target.host) if aliases is not None else None
     if kept is None or kept not in trip.chain:
         return False
-    note = await equipment.reader.note(equipment.number, target.host, target.fp)
+    note = own_note(await equipment.reader.note(equipment.number, target.host, target.fp))
     return not note or (_ended(note).error or "").startswith(ALIAS_WORDS)
 
 

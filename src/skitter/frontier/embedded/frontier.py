@@ -20,6 +20,7 @@ from skitter.frontier.embedded.intake import Intake
 from skitter.frontier.embedded.layout import FORMAT_VERSION, u32
 from skitter.frontier.embedded.leases import same_lease
 from skitter.frontier.embedded.locks import Locks
+from skitter.frontier.embedded.questions import Questions
 from skitter.frontier.embedded.reading import Reading
 from skitter.frontier.embedded.rocks import Rocks
 from skitter.frontier.embedded.seen.base import SeenSet
@@ -33,7 +34,6 @@ from skitter.frontier.model import (
     LEASE_MS,
     Ack,
     Claim,
-    Counts,
     Freed,
     Grant,
     JobEntry,
@@ -43,7 +43,6 @@ from skitter.frontier.model import (
     Receipt,
     SeenFacts,
     SeenOptions,
-    Sighting,
 )
 from skitter.frontier.tuning import Rules, Tuning
 from skitter.types import Fingerprint, HostKey, JobNumber, PageClass
@@ -53,7 +52,7 @@ _SECRET = b"secret"
 _EPOCH = b"epoch"
 
 
-class EmbeddedFrontier:
+class EmbeddedFrontier(Questions):
     """Implements ``Frontier``, ``FrontierControl`` and ``FrontierReader`` on a directory."""
 
     def __init__(
@@ -113,12 +112,6 @@ class EmbeddedFrontier:
     def trouble(self) -> str:
         """Why acks wait for where their records go: a disk that cannot be written is an error."""
         return self.records.trouble if self.records is not None else ""
-
-    async def hosts_with_work(self) -> int:
-        """Return how many hosts have a URL to hand out, now or after their rest, or in flight."""
-        busy = {held.queue.host for held in self._core.leases.by_id.values()}
-        agenda = self._core.agenda
-        return agenda.with_work + sum(not agenda.lists(host) for host in busy)
 
     async def own(
         self, member: str, slots: Iterable[int], ttl_ms: int = OWNER_TTL_MS
@@ -315,56 +308,6 @@ class EmbeddedFrontier:
         known = await self._tuner.tune(tuning)
         await self._sync()
         return known
-
-    async def jobs(self) -> dict[JobNumber, JobEntry]:
-        """Return every job."""
-        return dict(self._core.registry.jobs)
-
-    async def counts(self, job: JobNumber, *, domain: str | None = None) -> Counts:
-        """Return kept counters."""
-        return self._reading.counts(job, domain)
-
-    async def domains(self, job: JobNumber, limit: int = 100) -> list[tuple[str, Counts]]:
-        """Return the domains with most pending URLs."""
-        return self._reading.domains(job, limit)
-
-    async def hosts(self, job: JobNumber) -> int:
-        """Return how many hosts a job has met."""
-        return self._core.registry.met.get(job, 0)
-
-    async def look(self, job: JobNumber, host: HostKey, fp: Fingerprint) -> Sighting:
-        """Return everything known of one URL."""
-        return self._reading.look(job, host, fp)
-
-    async def mark(self, name: str) -> bytes | None:
-        """Return a value kept with the acks."""
-        return self._reading.mark(name)
-
-    async def marks(self, prefix: str) -> dict[str, bytes]:
-        """Return the marks whose names begin with ``prefix``."""
-        return self._reading.marks(prefix)
-
-    async def seen(self, job: JobNumber, urls: Sequence[tuple[HostKey, Fingerprint]]) -> list[bool]:
-        """Tell which URLs were ever accepted."""
-        return self._reading.seen(job, urls)
-
-    async def note(self, job: JobNumber, host: HostKey, fp: Fingerprint) -> bytes:
-        """Return what the page index keeps of one URL."""
-        return self._reading.note(job, host, fp)
-
-    async def notes(
-        self, job: JobNumber, after: bytes = b"", limit: int = 500
-    ) -> tuple[list[bytes], bytes]:
-        """Return a stretch of the page index."""
-        return self._reading.notes(job, after, limit)
-
-    async def tallies(self, job: JobNumber) -> dict[str, int]:
-        """Return the totals of a job."""
-        return dict(self._core.tallies.get(job, {}))
-
-    async def contents(self, job: JobNumber, digests: Sequence[bytes]) -> list[str | None]:
-        """Return the first URLs with those contents."""
-        return self._reading.contents(job, digests)
 
     @property
     def seen_facts(self) -> SeenFacts:

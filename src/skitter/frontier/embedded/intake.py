@@ -29,6 +29,8 @@ from skitter.frontier.model import (
     Receipt,
     Result,
     Tally,
+    is_pointer,
+    pointer_to,
 )
 from skitter.types import Fingerprint, HostKey, JobNumber, PageClass
 
@@ -154,6 +156,7 @@ class Intake:
                         reserved[key] = job, hop.fp
         seen = self._core.seen
         brought: set[tuple[JobNumber, Fingerprint]] = set()
+        self._plan_pointers(change, live)
         for (key, where), known in zip(hops.items(), seen.known(list(hops)), strict=True):
             if not known:
                 seen.add(change, key, DONE)
@@ -162,6 +165,25 @@ class Intake:
             elif key in reserved and seen.state(key) not in ENDED:
                 brought.add(reserved[key])
         return brought
+
+    def _plan_pointers(self, change: Change, live: Iterable[tuple[Ack, Held]]) -> None:
+        """Plan that hops point to the records they led to, unless they have records themselves."""
+        number = self._core.registry.number
+        own: set[bytes] = set()
+        pointers: dict[bytes, bytes] = {}
+        for ack, held in live:
+            if not ack.note:
+                continue
+            own.add(seen_key(held.queue.id, held.record.fp))
+            if ack.hops and ack.result in (Result.DONE, Result.DEAD):
+                pointer = pointer_to(ack.lease.url)
+                for hop in ack.hops:
+                    pointers[seen_key(number(held.queue.job, hop.host), hop.fp)] = pointer
+        keys = [key for key in pointers if key not in own]
+        kept = self._core.rocks.get_many("page", keys) if keys else ()
+        for key, note in zip(keys, kept, strict=True):
+            if note is None or is_pointer(note):
+                change.put("page", key, pointers[key])
 
     def _plan_links(self, change: Change, links: Sequence[Link]) -> tuple[int, int]:
         """Plan what is new of ``links``; answer how many are new and how many overflow."""

@@ -20,7 +20,7 @@ from skitter.frontier.embedded.layout import (
     u32,
     unpack_record,
 )
-from skitter.frontier.model import Counts, JobState, Link, Sighting, UrlState
+from skitter.frontier.model import Counts, JobState, Link, Sighting, UrlState, is_pointer
 from skitter.types import Fingerprint, HostKey, JobNumber
 
 LOOK_LIMIT = 20_000
@@ -87,6 +87,18 @@ class Reading:
             return b""
         return self._core.rocks.get_one("page", seen_key(number, fp)) or b""
 
+    def notes_of(self, wanted: Sequence[tuple[JobNumber, HostKey, Fingerprint]]) -> list[bytes]:
+        """Return the notes of many URLs."""
+        known_number = self._core.registry.known_number
+        numbers = [known_number(job, host) for job, host, _ in wanted]
+        keys = [
+            seen_key(number, fp)
+            for number, (_, _, fp) in zip(numbers, wanted, strict=True)
+            if number is not None
+        ]
+        found = iter(self._core.rocks.get_many("page", keys) if keys else ())
+        return [(next(found) or b"") if number is not None else b"" for number in numbers]
+
     def notes(self, job: JobNumber, after: bytes, limit: int) -> tuple[list[bytes], bytes]:
         """Return notes in key order from behind ``after``; other jobs' keys are walked over."""
         found: list[bytes] = []
@@ -94,7 +106,7 @@ class Reading:
         for key, note in self._core.rocks.scan("page", after):
             if number != (number := u32.unpack_from(key)[0]):
                 owner = self._core.registry.job_of(number)
-            if key == after or owner != job:
+            if key == after or owner != job or is_pointer(note):
                 continue
             found.append(note)
             if len(found) == limit:

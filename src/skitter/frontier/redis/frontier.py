@@ -328,6 +328,12 @@ class RedisFrontier:
         """Return what the page index keeps of one URL."""
         return await self._reading.note(job, host, fp)
 
+    async def notes_of(
+        self, wanted: Sequence[tuple[JobNumber, HostKey, Fingerprint]]
+    ) -> list[bytes]:
+        """Return what the page index keeps of many URLs."""
+        return await self._reading.notes_of(wanted)
+
     async def notes(
         self, job: JobNumber, after: bytes = b"", limit: int = 500
     ) -> tuple[list[bytes], bytes]:

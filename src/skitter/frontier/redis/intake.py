@@ -12,8 +12,17 @@ from typing import NamedTuple
 
 import msgspec
 
-from skitter.frontier.model import SCORED_RANKS, Ack, Hop, Link, Receipt, Result
+from skitter.frontier.model import (
+    SCORED_RANKS,
+    Ack,
+    Hop,
+    Link,
+    Receipt,
+    Result,
+    pointer_to,
+)
 from skitter.frontier.redis.agenda import Agenda
+from skitter.frontier.redis.batch import MOST_LINKS, Batch, chunks
 from skitter.frontier.redis.bounds import Bounds
 from skitter.frontier.redis.core import Ask, Core, NoSuchJob
 from skitter.frontier.redis.marks import Marks
@@ -34,9 +43,6 @@ from skitter.frontier.redis.wire import (
 from skitter.types import Fingerprint, HostKey, JobNumber
 from skitter.url.partition import TAGS
 
-MOST_ACKS = 16
-MOST_LINKS = 800
-"""Of one call: about three milliseconds of a server."""
 HOLD_MS = 15_000
 """Leases that are about to be acked do not end before this time, whoever looks."""
 
@@ -200,7 +206,7 @@ class Intake:
         if not acks:
             return Receipt()
         async with self._one_at_a_time:
-            batch = _Batch(acks)
+            batch = Batch(acks)
             found = [link for ack in acks for link in ack.links]
             rooms = await self._bounds.rooms({link.job for link in found})
             await self._wide.note(found)
@@ -220,7 +226,7 @@ class Intake:
             total.over,
         )
 
-    async def _hold(self, batch: "_Batch", *, everyone: bool) -> None:
+    async def _hold(self, batch: Batch, *, everyone: bool) -> None:
         """Find out which leases are live, of acks that change more than their own tag."""
         by_tag: dict[int, list[Ack]] = {}
         for ack in batch.live.values():
@@ -242,7 +248,7 @@ class Intake:
         tag_of = self._core.keys.tag_of_host
         return any(tag_of(host) != tag for host in {link.host for link in ack.links})
 
-    def _split(self, batch: "_Batch", *, everything: bool) -> list[Link]:
+    def _split(self, batch: Batch, *, everything: bool) -> list[Link]:
         """Return the links to be offered before the acks; the others stay with their acks."""
         hopped = {(ack.lease.job, hop.fp): True for ack in batch.live.values() for hop in ack.hops}
         if everything:
@@ -262,9 +268,9 @@ class Intake:
                 away += found if not near else [link for link in found if link.host not in here]
         return _distinct(away, {})
 
-    async def _end(self, batch: "_Batch", total: _Sum) -> None:
+    async def _end(self, batch: Batch, total: _Sum) -> None:
         """Call the acks' own script, tag by tag; one call of a tag after the other."""
-        waiting = {tag: list(_chunks(acks, batch)) for tag, acks in batch.by_tag().items()}
+        waiting = {tag: list(chunks(acks, batch)) for tag, acks in batch.by_tag().items()}
         while waiting:
             calls = {tag: chunks.pop(0) for tag, chunks in waiting.items()}
             waiting = {tag: chunks for tag, chunks in waiting.items() if chunks}
@@ -280,7 +286,7 @@ class Intake:
                     else:
                         batch.accepted.append(ack)
 
-    def _ending(self, tag: int, acks: Sequence[Ack], batch: "_Batch") -> Ask:
+    def _ending(self, tag: int, acks: Sequence[Ack], batch: Batch) -> Ask:
         core = self._core
         self._requests += 1
         words: list[str | bytes | int] = [core.session, self._requests]
@@ -289,17 +295,21 @@ class Intake:
             here = [host for host in gates if core.keys.tag_of_host(host) == tag]
             hops = [hop for hop in _hops(ack) if core.keys.tag_of_host(hop.host) == tag]
             words.append(pack_ack(ack, here))
-            words.append(self._pack_hops(ack.lease.job, hops))
+            words.append(self._pack_hops(ack, hops))
             words.append(self._pack_links(batch.near.get(ack.lease.id, ())))
         return tag, "ack", tuple(words)
 
-    def _pack_hops(self, job: JobNumber, hops: Iterable[Hop]) -> bytes:
+    def _pack_hops(self, ack: Ack, hops: Iterable[Hop]) -> bytes:
         by_host: dict[HostKey, list[Hop]] = {}
         for hop in hops:
             by_host.setdefault(hop.host, []).append(hop)
-        return b"".join(pack_hops(self._core.host(h), job, some) for h, some in by_host.items())
+        pointer = pointer_to(ack.lease.url) if ack.note else b""
+        return b"".join(
+            pack_hops(self._core.host(host), ack.lease.job, some, pointer)
+            for host, some in by_host.items()
+        )
 
-    async def _follow(self, batch: "_Batch") -> None:
+    async def _follow(self, batch: Batch) -> None:
         """Do what accepted acks ask of other tags: hops are known, gates let go, contents kept."""
         core = self._core
         gates: dict[int, list[bytes]] = {}
@@ -316,7 +326,7 @@ class Intake:
             for hop in _hops(ack):
                 tag = core.keys.tag_of_host(hop.host)
                 if tag != ack.lease.slot % TAGS:
-                    packed = self._pack_hops(ack.lease.job, [hop])
+                    packed = self._pack_hops(ack, [hop])
                     hops.setdefault(tag, []).extend((ack.lease.id, packed))
         asked: list[Ask] = []
         for tag in {**gates, **hops}:
@@ -335,51 +345,6 @@ class Intake:
                 commands.append((key, ("HSETNX", key, digest, ack.lease.url)))
         if commands:
             await self._core.nodes.run_many(commands)
-
-
-class _Batch:
-    """The acks of one call, each lease once."""
-
-    def __init__(self, acks: Sequence[Ack]) -> None:
-        self.live: dict[int, Ack] = {}
-        self.stale: list[int] = []
-        self.refused: list[Ack] = []
-        self.accepted: list[Ack] = []
-        self.near: dict[int, list[Link]] = {}
-        """Links that are queued in the step that ends their lease, by lease."""
-        for ack in acks:
-            if ack.lease.id in self.live:
-                self.stale.append(ack.lease.id)
-            else:
-                self.live[ack.lease.id] = ack
-
-    def refuse(self, ack: Ack) -> None:
-        """Take note that a lease had ended."""
-        del self.live[ack.lease.id]
-        self.stale.append(ack.lease.id)
-        self.refused.append(ack)
-
-    def by_tag(self) -> dict[int, list[Ack]]:
-        """Return the acks by the tag of their lease."""
-        found: dict[int, list[Ack]] = {}
-        for ack in self.live.values():
-            found.setdefault(ack.lease.slot % TAGS, []).append(ack)
-        return found
-
-
-def _chunks(acks: Sequence[Ack], batch: _Batch) -> Iterator[list[Ack]]:
-    """Cut acks into calls that are not too long for a server."""
-    chunk: list[Ack] = []
-    links = 0
-    for ack in acks:
-        n = len(batch.near.get(ack.lease.id, ()))
-        if chunk and (len(chunk) == MOST_ACKS or links + n > MOST_LINKS):
-            yield chunk
-            chunk, links = [], 0
-        chunk.append(ack)
-        links += n
-    if chunk:
-        yield chunk
 
 
 def _hops(ack: Ack) -> Sequence[Hop]:

@@ -3,7 +3,7 @@
 from functools import cache
 from importlib.resources import files
 
-NAME = "skitter1"
+NAME = "skitter2"
 """Versions whose scripts differ in what they expect have libraries of different names."""
 
 

@@ -1,6 +1,8 @@
-"""How notes and records are stored: compressed, for they are JSON and many."""
+"""How notes and records are stored: compressed, for they are JSON; pointers as they are."""
 
 from isal import isal_zlib
+
+from skitter.frontier.model import is_pointer
 
 _LEVEL = 1
 
@@ -12,4 +14,7 @@ def pack_note(note: bytes) -> bytes:
 
 def unpack_note(stored: bytes | None) -> bytes:
     """Read a stored note or record; b"" for none."""
-    return isal_zlib.decompress(stored) if stored else b""
+    if not stored or is_pointer(stored):
+        # What is compressed begins otherwise.
+        return stored or b""
+    return isal_zlib.decompress(stored)

@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from skitter.frontier.model import Counts, JobEntry, Sighting, UrlState
+from skitter.frontier.model import Counts, JobEntry, Sighting, UrlState, is_pointer
 from skitter.frontier.redis.keys import Keys, signed
 from skitter.frontier.redis.library import function
 from skitter.frontier.redis.marks import Marks, scan_hashes
@@ -171,6 +171,23 @@ class Reading:
         key = self._keys.notes(self._keys.tag_of_host(host), job)
         return unpack_note(await self._nodes.run(key, "HGET", key, signed(fp)))
 
+    async def notes_of(
+        self, wanted: Sequence[tuple[JobNumber, HostKey, Fingerprint]]
+    ) -> list[bytes]:
+        """Return the notes of many URLs: one command for each tag and job."""
+        places: dict[str, list[int]] = defaultdict(list)
+        for at, (job, host, _) in enumerate(wanted):
+            places[self._keys.notes(self._keys.tag_of_host(host), job)].append(at)
+        asked = [
+            (key, ("HMGET", key, *(signed(wanted[at][2]) for at in of_key)))
+            for key, of_key in places.items()
+        ]
+        notes = [b""] * len(wanted)
+        for of_key, answer in zip(places.values(), await self._nodes.run_many(asked), strict=True):
+            for at, stored in zip(of_key, answer, strict=True):
+                notes[at] = unpack_note(stored)
+        return notes
+
     async def notes(
         self, job: JobNumber, after: bytes = b"", limit: int = 500
     ) -> tuple[list[bytes], bytes]:
@@ -202,8 +219,8 @@ class Reading:
         asked = [
             (key, ("HVALS", key)) for key, size in zip(keys[:fits], sizes, strict=False) if size
         ]
-        notes = [note for values in await self._nodes.run_many(asked) for note in values]
-        return notes, place.at_tag(place.tag + fits)
+        values = [value for some in await self._nodes.run_many(asked) for value in some]
+        return [note for note in values if not is_pointer(note)], place.at_tag(place.tag + fits)
 
     async def _part_of_tag(
         self, job: JobNumber, place: "_Place", room: int
@@ -215,9 +232,11 @@ class Reading:
         """
         key = self._keys.notes(place.tag, job)
         cursor, words = await self._nodes.run(key, "HSCAN", key, place.cursor, "COUNT", room)
-        names, notes = words[::2], words[1::2]
+        pairs = zip(words[::2], words[1::2], strict=True)
+        listed = {name: note for name, note in pairs if not is_pointer(note)}
+        names = list(listed)
         given = self._given_by(place, names)
-        fresh = {name: note for name, note in zip(names, notes, strict=True) if name not in given}
+        fresh = {name: note for name, note in listed.items() if name not in given}
         taken = dict(islice(fresh.items(), room))
         given.update(taken)
         if len(taken) < len(fresh):

@@ -123,11 +123,11 @@ def pack_links(
     return _group(job, host.slot, mine, len(links)) + host.packed + _u32(len(body)) + body
 
 
-def pack_hops(host: Host, job: JobNumber, hops: Sequence[Hop]) -> bytes:
-    """Write one group of hops."""
+def pack_hops(host: Host, job: JobNumber, hops: Sequence[Hop], pointer: bytes) -> bytes:
+    """Write one group of hops, and the pointer that the page index keeps of each."""
     fps = [signed(hop.fp).encode() for hop in hops]
     body = b"".join(_u8(len(fp)) + fp for fp in fps)
-    return _hop_group(job, host.slot, len(fps)) + host.packed + body
+    return _hop_group(job, host.slot, len(fps)) + host.packed + _short(pointer) + body
 
 
 UNASKED = 1 << 52

@@ -292,6 +292,13 @@ class RemoteFrontier:
         note: bytes = await self._ask("note", job, host, fp)
         return note
 
+    async def notes_of(
+        self, wanted: Sequence[tuple[JobNumber, HostKey, Fingerprint]]
+    ) -> list[bytes]:
+        """Return what the page index keeps of many URLs."""
+        notes: list[bytes] = await self._ask("notes_of", wanted)
+        return notes
+
     async def notes(
         self, job: JobNumber, after: bytes = b"", limit: int = 500
     ) -> tuple[list[bytes], bytes]:

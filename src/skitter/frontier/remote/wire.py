@@ -24,7 +24,7 @@ from skitter.errors import (
 from skitter.frontier.base import Frontier, FrontierControl, FrontierReader
 from skitter.frontier.remote.forms import form_of, row_of
 
-VERSION = 3
+VERSION = 4
 PATH = "/v1/frontier/"
 SESSION_HEADER = "Skitter-Session"
 MAX_BODY_BYTES = 64 << 20

@@ -27,20 +27,20 @@ local line_front, host_front, enqueue, forget_band, schedule, count, fp_text, no
 
 do
   function register(verb, callback)
-    redis.register_function('skitter1_' .. verb, callback)
+    redis.register_function('skitter2_' .. verb, callback)
   end
 
   -- For what must go on when the store is full: it takes next to no room, or makes some.
   function register_frugal(verb, callback)
     redis.register_function({
-      function_name = 'skitter1_' .. verb, callback = callback, flags = { 'allow-oom' },
+      function_name = 'skitter2_' .. verb, callback = callback, flags = { 'allow-oom' },
     })
   end
 
   -- For what changes nothing.
   function register_question(verb, callback)
     redis.register_function({
-      function_name = 'skitter1_' .. verb, callback = callback, flags = { 'no-writes' },
+      function_name = 'skitter2_' .. verb, callback = callback, flags = { 'no-writes' },
     })
   end
 

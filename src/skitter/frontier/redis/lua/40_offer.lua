@@ -1,4 +1,4 @@
--- skitter1_offer: queues the links that are new to their job.
+-- skitter2_offer: queues the links that are new to their job.
 --
 -- KEYS[1] anchor
 -- ARGV    now; room: "" or how many more URLs the queue of the (one) job takes before its bound;
@@ -123,24 +123,32 @@ do
   end
 
   -- Calls a function with each of the hops of redirects: groups of  >I4 job, I2 slot, I2 n,
-  -- I2c0 domain, I2c0 host, n times Bc0 fp.
+  -- I2c0 domain, I2c0 host, I2c0 what the page index keeps of them, n times Bc0 fp.
   local function each_hop(blob, visit)
     local at, size = 1, #blob
     while at <= size do
-      local job, slot, n, domain, name
-      job, slot, n, domain, name, at = struct.unpack('>I4I2I2I2c0I2c0', blob, at)
+      local job, slot, n, domain, name, pointer
+      job, slot, n, domain, name, pointer, at = struct.unpack('>I4I2I2I2c0I2c0I2c0', blob, at)
       for _ = 1, n do
         local fp
         fp, at = struct.unpack('>Bc0', blob, at)
-        visit('' .. job, fp, name, slot, domain)
+        visit('' .. job, fp, name, slot, domain, pointer)
       end
     end
   end
 
+  -- Keeps a pointer to where the record of a hop is, unless the hop has a record of its own.
+  local function point(S, job, fp, pointer)
+    local key = S.P .. 'n:' .. job
+    local kept = redis.call('HGET', key, fp)
+    if not kept or kept:byte() == 62 then redis.call('HSET', key, fp, pointer) end
+  end
+
   -- Makes hops known as done.
   function take_hops(S, blob)
-    each_hop(blob, function(job, fp, name, slot, domain)
+    each_hop(blob, function(job, fp, name, slot, domain, pointer)
       local J, offered = job_of(S, job), offered_of(S, job)
+      if J and pointer ~= '' then point(S, job, fp, pointer) end
       if J and not offered[fp] and not seen_has(S.P, job, fp) then
         local H = meet(S, name, slot, domain, job, J)
         set_add(S.P, 'F', job, fp)

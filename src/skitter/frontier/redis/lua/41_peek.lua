@@ -1,4 +1,4 @@
--- skitter1_peek: when a tag has something for a member, and how urgent it is. Changes nothing.
+-- skitter2_peek: when a tag has something for a member, and how urgent it is. Changes nothing.
 --
 -- KEYS[1] anchor
 -- ARGV    now, session, fences: 64 times >I4, the caller's fence of slot tag + 256 * place, 0 for

@@ -1,5 +1,5 @@
--- skitter1_claim: lets freed hosts go, returns what is over, and leases URLs of ready hosts.
--- skitter1_free: lets hosts go and no more; for tags in which the caller owns nothing.
+-- skitter2_claim: lets freed hosts go, returns what is over, and leases URLs of ready hosts.
+-- skitter2_free: lets hosts go and no more; for tags in which the caller owns nothing.
 --
 -- KEYS[1] anchor
 -- ARGV    now; session; call: the number of this call, in ten digits; fences, as for peek; k;

@@ -1,4 +1,4 @@
--- skitter1_ack: ends leases with their results, and queues what their pages linked to in this tag.
+-- skitter2_ack: ends leases with their results, and queues what their pages linked to in this tag.
 --
 -- KEYS[1] anchor
 -- ARGV    now; session; request: the number of this call; then for each ack three texts:

@@ -1,15 +1,15 @@
--- skitter1_renew: prolongs leases, and the gates of this tag that leases hold.
+-- skitter2_renew: prolongs leases, and the gates of this tag that leases hold.
 --
 -- KEYS[1] anchor
 -- ARGV    now, lease ms, gate ms, n, n lease ids, then gates as <lease>:<host>
 -- Result  for each lease 1, or 0 when it is gone
 --
--- skitter1_hold: tells which leases are live, and keeps those from ending in the next moments.
+-- skitter2_hold: tells which leases are live, and keeps those from ending in the next moments.
 --
 -- ARGV    now, ms, leases: many times (>Bc0 id, I4 fence, c8 fp as bytes)
 -- Result  for each lease 1 or 0
 --
--- skitter1_left: tells how long a lease lasts.
+-- skitter2_left: tells how long a lease lasts.
 --
 -- ARGV    now, id, fence
 -- Result  ms, or -1 when it is gone

@@ -1,4 +1,4 @@
--- skitter1_enter: takes the gate of a host for a redirect, or a place in line for it.
+-- skitter2_enter: takes the gate of a host for a redirect, or a place in line for it.
 --
 -- KEYS[1] anchor of the host's tag
 -- ARGV    now, lease, job, host, slot, domain, the most ms to wait or -1, target: a fp or "",
@@ -6,12 +6,12 @@
 -- Result  ms to wait before the next question; 0 when the host may be asked; -1 when the target is
 --         known already; or "NOJOB" and a job's number
 --
--- skitter1_reserve: keeps the target of a redirect from being handed out, without its host's gate.
+-- skitter2_reserve: keeps the target of a redirect from being handed out, without its host's gate.
 --
 -- ARGV    now, lease, its fence or "" when it was found to be live, job, host, target, ms as above
 -- Result  0, -1 or ms as above
 --
--- skitter1_settle: marks hops as known and gives gates up, after the acks of other tags.
+-- skitter2_settle: marks hops as known and gives gates up, after the acks of other tags.
 --
 -- ARGV    now, gates: many times (>Bc0 lease, I2c0 host), then lease and hops, as for take_hops,
 --         many times

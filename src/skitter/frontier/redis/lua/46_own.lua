@@ -1,16 +1,16 @@
--- skitter1_own: takes or keeps slots for a session of a member.
+-- skitter2_own: takes or keeps slots for a session of a member.
 --
 -- KEYS[1] anchor
 -- ARGV    now, session, member, ttl ms, wanted: 64 bytes, 1 for each slot asked for (slot tag + 256 *
 --         place), and one that is 1 when the session claims from wide slots here; fences: what the caller holds already, as for peek, or ""
 -- Result  {ms, "" when nothing changed or the fences that it holds now}
 --
--- skitter1_disown: gives slots back. Leases in them wait again, without a loss counted.
+-- skitter2_disown: gives slots back. Leases in them wait again, without a loss counted.
 --
 -- ARGV    now, session, fences: those to be given back, 1 when it goes on with wide slots here
 -- Result  nothing
 --
--- skitter1_absent: ends a session that claims from wide slots of this tag, and owns none.
+-- skitter2_absent: ends a session that claims from wide slots of this tag, and owns none.
 --
 -- ARGV    now, session
 -- Result  nothing

@@ -1,4 +1,4 @@
--- skitter1_recall: returns leases of a session that it has ended, after the store forgot about it.
+-- skitter2_recall: returns leases of a session that it has ended, after the store forgot about it.
 --
 -- A server that lost its last second, or a replica that never had it, still holds leases that were
 -- acked in it. Nobody works on them: without this their hosts would wait until they run out.

@@ -1,4 +1,4 @@
--- skitter1_version: the number that grows when jobs or news change.
+-- skitter2_version: the number that grows when jobs or news change.
 --
 -- KEYS[1] its key
 -- Result  the number

@@ -1,10 +1,10 @@
--- skitter1_turn: another request to a host whose gate is held already.
+-- skitter2_turn: another request to a host whose gate is held already.
 --
 -- KEYS[1] anchor of the host's tag
 -- ARGV    now, lease, host, delay in ms, the most ms to wait or -1
 -- Result  ms until the request may be made; more than the most: nothing was taken
 --
--- skitter1_lock: takes, keeps or gives back a lock that ends by itself.
+-- skitter2_lock: takes, keeps or gives back a lock that ends by itself.
 --
 --   K:<name>  text  ms of its end, a space, the holder; the server forgets it then
 --

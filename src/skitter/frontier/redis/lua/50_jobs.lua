@@ -1,37 +1,37 @@
--- skitter1_put_job: makes a job known to this tag, or changes it.
+-- skitter2_put_job: makes a job known to this tag, or changes it.
 --
 -- KEYS[1] anchor
 -- ARGV    now, job, then fields and values; `state` and those of `seen` are written when it is new
 -- Result  nothing
 --
--- skitter1_job_state: lets a job run, pause or end. Ending it drops everything that is not finished:
+-- skitter2_job_state: lets a job run, pause or end. Ending it drops everything that is not finished:
 -- the counters follow at once and its leases are void; what waits is deleted by drop_lines.
 --
 -- ARGV    now, job, state
 -- Result  nothing
 --
--- skitter1_unpark: enlists hosts that were set aside because their job was paused.
+-- skitter2_unpark: enlists hosts that were set aside because their job was paused.
 --
 -- ARGV    now, job, the most hosts
 -- Result  >I8, I8 as for offer, with all hosts taken for the caller's; I4 hosts that are left
 --
--- skitter1_job_hosts: changes how many requests known hosts take at once.
+-- skitter2_job_hosts: changes how many requests known hosts take at once.
 --
 -- ARGV    now, requests, hosts
 -- Result  nothing
 --
--- skitter1_drop_lines: deletes the lines of an ended job; its hosts leave its lanes.
+-- skitter2_drop_lines: deletes the lines of an ended job; its hosts leave its lanes.
 --
 -- ARGV    now, job, the most records, hosts
 -- Result  {how many of the hosts are done, 1 when the next one waits for the cold tier}
 --
--- skitter1_job_number: the number of a job's id, given when it is first asked for and never again.
+-- skitter2_job_number: the number of a job's id, given when it is first asked for and never again.
 --
 -- KEYS[1] the hash of numbers
 -- ARGV    id, key of a hash that keeps the last number
 -- Result  number
 --
--- skitter1_drop_job: deletes what an ended job has left, when its lines are gone.
+-- skitter2_drop_job: deletes what an ended job has left, when its lines are gone.
 --
 -- KEYS[1] anchor
 -- ARGV    now, job

@@ -1,16 +1,16 @@
--- skitter1_clear: forgets the waiting URLs of one class on some hosts.
+-- skitter2_clear: forgets the waiting URLs of one class on some hosts.
 --
 -- KEYS[1] anchor
 -- ARGV    now, job, class, the most records, hosts
 -- Result  {how many were forgotten, how many of the hosts are done, 1 when the next one waits for
 --         the cold tier}
 --
--- skitter1_clear_due: forgets the scheduled URLs of one class.
+-- skitter2_clear_due: forgets the scheduled URLs of one class.
 --
 -- ARGV    now, job, class, cursor
 -- Result  {cursor, how many were forgotten}; the cursor is 0 at the end
 --
--- skitter1_forget: makes one URL unknown.
+-- skitter2_forget: makes one URL unknown.
 --
 -- ARGV    now, job, host, fp, fp as bytes, how many records of its queue were searched before
 -- Result  1 when it is forgotten, 0 when it is unknown or leased, 2 when it may be in the cold tier,

@@ -1,10 +1,10 @@
--- skitter1_set_host: changes how a host is asked, also before its first URL.
+-- skitter2_set_host: changes how a host is asked, also before its first URL.
 --
 -- KEYS[1] anchor
 -- ARGV    now, host, slot, domain, delay ms or "", requests at once or "", not before ms or ""
 -- Result  >I8, I8 as for offer
 --
--- skitter1_move_host: lets another member have a host, until it has nothing left to give.
+-- skitter2_move_host: lets another member have a host, until it has nothing left to give.
 --
 -- ARGV    now, host, wide slot or "" for its own
 -- Result  1, or 0 when it is not known, has nothing to give, or is there already

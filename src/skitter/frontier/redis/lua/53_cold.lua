@@ -1,25 +1,25 @@
--- skitter1_cold_pick: what the next chunk should be.
+-- skitter2_cold_pick: what the next chunk should be.
 --
 -- KEYS[1] anchor
 -- ARGV    now
 -- Result  nothing, or a list and the records to take out of it
 --
--- skitter1_cold_put: puts a marker in the place of records that are stored elsewhere.
+-- skitter2_cold_put: puts a marker in the place of records that are stored elsewhere.
 --
 -- ARGV    now, list, marker, the first record, SHA-1 of them all, how many
 -- Result  1, or 0 when they do not stand there any more
 --
--- skitter1_cold_wanted: which chunks should come back.
+-- skitter2_cold_wanted: which chunks should come back.
 --
 -- ARGV    now, the most
 -- Result  list and marker of each
 --
--- skitter1_cold_warm: puts records in the place of their marker.
+-- skitter2_cold_warm: puts records in the place of their marker.
 --
 -- ARGV    now, list, marker, records
 -- Result  >I8, I8 as for offer, with the host taken for the caller's
 --
--- skitter1_cold_swap: puts a marker in the place of another one, whose chunk lacks one URL of the
+-- skitter2_cold_swap: puts a marker in the place of another one, whose chunk lacks one URL of the
 -- new one: that URL is forgotten.
 --
 -- ARGV    now, list, marker, marker to come, fp of the URL

@@ -1,10 +1,10 @@
--- skitter1_bury_hosts: deletes hosts that have nothing to do and have rested for long.
+-- skitter2_bury_hosts: deletes hosts that have nothing to do and have rested for long.
 --
 -- KEYS[1] anchor
 -- ARGV    now, ms since which they have rested, hosts
 -- Result  how many were deleted
 --
--- skitter1_bury_sessions: deletes the last answers to sessions that have not been here for long.
+-- skitter2_bury_sessions: deletes the last answers to sessions that have not been here for long.
 --
 -- ARGV    now, ms since which they were missed
 -- Result  how many were deleted

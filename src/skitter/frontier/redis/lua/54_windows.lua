@@ -1,4 +1,4 @@
--- skitter1_permit: grants requests that rate windows allow.
+-- skitter2_permit: grants requests that rate windows allow.
 --
 --   w:<domain> <window>  list  ms of the grants, oldest first
 --   v:<domain> <window>  text  the longest span it was asked by of late: grants are kept for that long

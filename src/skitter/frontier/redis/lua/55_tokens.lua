@@ -1,4 +1,4 @@
--- skitter1_tokens: takes, keeps or gives back tokens for what bears only so much.
+-- skitter2_tokens: takes, keeps or gives back tokens for what bears only so much.
 --
 --   T:<name>  hash  holder -> cmsgpack {held, wanted, ms of its end}
 --

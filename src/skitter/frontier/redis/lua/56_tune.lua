@@ -1,4 +1,4 @@
--- skitter1_tune: changes how known hosts are asked because an operator says so; the rest that an
+-- skitter2_tune: changes how known hosts are asked because an operator says so; the rest that an
 -- old delay made becomes as long as the new one.
 --
 -- KEYS[1] anchor
@@ -6,12 +6,12 @@
 --         out without its gate; each is "" to leave it, the first two may be "job" for its job's
 -- Result  >I8, I8 as for offer, with all hosts taken for the caller's
 --
--- skitter1_introduce: says how hosts are asked that are not known yet.
+-- skitter2_introduce: says how hosts are asked that are not known yet.
 --
 -- ARGV    now, then many times: host, slot, domain, delay ms or "", requests at once or ""
 -- Result  nothing
 --
--- skitter1_hurry: lets scheduled URLs come at once.
+-- skitter2_hurry: lets scheduled URLs come at once.
 --
 -- ARGV    now, then members of the schedule
 -- Result  nothing

@@ -104,8 +104,8 @@ do
     return 1
   end
 
-  redis.register_function('skitter1_beat', beat)
-  redis.register_function('skitter1_leave', leave)
-  redis.register_function('skitter1_lead', lead)
-  redis.register_function('skitter1_publish', publish)
+  redis.register_function('skitter2_beat', beat)
+  redis.register_function('skitter2_leave', leave)
+  redis.register_function('skitter2_lead', lead)
+  redis.register_function('skitter2_publish', publish)
 end

@@ -141,7 +141,7 @@ do
 
   local function question(name, callback)
     redis.register_function({
-      function_name = 'skitter1_' .. name, callback = callback, flags = { 'no-writes' },
+      function_name = 'skitter2_' .. name, callback = callback, flags = { 'no-writes' },
     })
   end
 

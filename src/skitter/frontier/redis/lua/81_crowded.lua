@@ -1,4 +1,4 @@
--- skitter1_crowded: the hosts of crowded slots: those in which at least two have many URLs waiting.
+-- skitter2_crowded: the hosts of crowded slots: those in which at least two have many URLs waiting.
 --
 -- KEYS[1] anchor
 -- ARGV    now, how many URLs are many
