@@ -43,7 +43,9 @@ class Patience:
         self, call: Call[Answer], attempt: int, response: httpx.Response
     ) -> float | None:
         """Return the pause before the next try, or None where this answer is the last word."""
-        if response.status_code not in BUSY or attempt >= self.retries or not call.repeatable:
+        if response.status_code not in BUSY - call.accepts:
+            return None
+        if attempt >= self.retries or not call.repeatable:
             return None
         wanted = retry_after(response.headers)
         pause = backoff(attempt) if wanted is None else wanted + backoff(0)
@@ -98,13 +100,13 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
 
 def read_answer(call: Call[Answer], response: httpx.Response) -> Answer:
     """Return the value of an answer, or raise what it says went wrong."""
-    if not response.is_success:
+    if not response.is_success and response.status_code not in call.accepts:
         raise refusal(response)
     content = b"null" if call.answer is NoneType else response.content
     try:
         value = TypeAdapter(call.answer).validate_json(content)
     except ValidationError as error:
-        raise not_a_service(response) from error
+        raise refusal(response) from error
     if isinstance(value, JobDetail):
         value.tagged(response.headers.get("etag"))
     return value

@@ -34,6 +34,7 @@ class JobRow(Message):
 class JobDetail(JobRow):
     """How a job stands, and what it was told to do."""
 
+    hosts: int
     entries: list[str]
     scope: str
     depth: int | None
@@ -44,7 +45,6 @@ class JobDetail(JobRow):
     """Where its records go."""
     bytes: int
     sitemaps: int
-    hosts: int
     status_codes: dict[str, int]
     errors: dict[str, int]
     alarms: list[str] = []

@@ -29,9 +29,13 @@ class WorkerRow(Message):
     pid: int | None = None
     restarts: int = 0
     since: str | None = None
+    arguments: list[str] = []
+    added: str | None = None
     started: str | None = None
     ended: str | None = None
     exit_reason: str = ""
+    follows: int | None = None
+    """The worker in whose place it was started."""
     log: str = ""
     """Where its manager keeps its log."""
 

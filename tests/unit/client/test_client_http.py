@@ -158,6 +158,14 @@ def test_a_call_without_an_answer_gives_none() -> None:
         client.delete_webhook("w")
 
 
+def test_a_service_in_trouble_says_so_itself() -> None:
+    told = httpx.Response(503, json={"status": "trouble", "version": "", "trouble": "disk full"})
+    client = blocking(Script(told, problem(503, "starting", "not yet")), retries=0)
+    assert client.health().trouble == "disk full"
+    with pytest.raises(ApiAway, match="not yet"):
+        client.health()
+
+
 # Lists
 
 

@@ -37,6 +37,8 @@ class Call(Generic[Answer]):
     headers: Mapping[str, str] = field(default_factory=dict)
     repeatable: bool = True
     """Whether it may be sent again when nobody knows what came of it."""
+    accepts: frozenset[int] = frozenset()
+    """Statuses of faults whose body is an answer all the same."""
     wait_s: float = 0.0
     """How long the service is asked to wait before it answers."""
 
@@ -70,7 +72,7 @@ def keyed(key: str | None) -> dict[str, str]:
 
 def health() -> Call[Health]:
     """Tell whether the service can do its work; needs no token."""
-    return Call(Health, "GET", "/healthz")
+    return Call(Health, "GET", "/healthz", accepts=frozenset({503}))
 
 
 def me() -> Call[Me]:
