@@ -25,6 +25,15 @@ def registered_domain(host: str) -> str | None:
     return found
 
 
+@lru_cache(maxsize=_DOMAINS_KEPT)
+def public_suffix(host: str) -> str | None:
+    """Return the public suffix of a host name if the list has it; None for an invented one."""
+    if is_address(host):
+        return None
+    found: str | None = _suffixes().publicsuffix(host, accept_unknown=False)
+    return found
+
+
 def is_address(host: str) -> bool:
     """Tell whether a serialised host is an IP address; names never end in a number there."""
     return host[:1] == "[" or host[host.rfind(".") + 1 :].isdigit()
