@@ -47,6 +47,7 @@ class Member(RedisFrontier):
 
     async def vanish(self) -> None:
         """Go as a killed process does: nobody is told."""
+        await self.close()
         await self.nodes.close()
 
 

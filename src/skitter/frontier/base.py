@@ -152,6 +152,13 @@ class Frontier(Protocol):
     async def shared(self, names: Sequence[str]) -> list[bytes | None]:
         """Return the values of those names that somebody shares, in order."""
 
+    async def publish(self, events: Sequence[bytes]) -> None:
+        """Let everyone who listens know that something has happened, in this order.
+
+        The last hundred thousand or so are kept. They are for people who watch: a power cut may
+        take the last ones, and a call that is repeated may tell them twice.
+        """
+
 
 class RecordWriter(Protocol):
     """Where the records of acks go, in the process that has the store to itself."""
@@ -272,3 +279,15 @@ class FrontierReader(Protocol):
 
     async def contents(self, job: JobNumber, digests: Sequence[bytes]) -> list[str | None]:
         """Return for each content hash the first URL of the job whose page had it."""
+
+    async def events(
+        self, after: str, limit: int = 500, wait_ms: int = 0
+    ) -> list[tuple[str, bytes]]:
+        """Return what was published after the event of that id, each with its id; ids grow.
+
+        "" is from the oldest that is kept, "$" only what comes from now on. With ``wait_ms`` an
+        answer waits as long for the first one, but no longer than a few seconds.
+        """
+
+    async def latest_event(self) -> str:
+        """Return the id of the last event, to read on from; "0" when there was none."""

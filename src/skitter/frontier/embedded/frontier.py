@@ -17,6 +17,7 @@ from skitter.frontier.embedded.core import Core
 from skitter.frontier.embedded.gates import Gates
 from skitter.frontier.embedded.handout import Handout
 from skitter.frontier.embedded.intake import Intake
+from skitter.frontier.embedded.journal import FOLDER, Journal
 from skitter.frontier.embedded.layout import FORMAT_VERSION, u32
 from skitter.frontier.embedded.leases import same_lease
 from skitter.frontier.embedded.locks import Locks
@@ -94,6 +95,8 @@ class EmbeddedFrontier(Questions):
         self._control = Control(core)
         self._reading = Reading(core)
         self._tuner = Tuner(core)
+        self._journal = Journal(self._path / FOLDER)
+        self._journal.open()
         core.registry.load()
         self._handout.load_due()
         self._windows.load()
@@ -105,6 +108,7 @@ class EmbeddedFrontier(Questions):
         """Sync and close; idempotent."""
         rocks = self.__dict__.pop("_rocks", None)
         if rocks is not None:
+            self._journal.close()
             await self._core.seen.close()
             rocks.close()
 
@@ -245,6 +249,10 @@ class EmbeddedFrontier(Questions):
     async def shared(self, names: Sequence[str]) -> list[bytes | None]:
         """Return the values that are there."""
         return self._shared.shared(names)
+
+    async def publish(self, events: Sequence[bytes]) -> None:
+        """Keep events for who listens."""
+        self._journal.append(events)
 
     async def put_job(self, entry: JobEntry) -> JobNumber:
         """Create or update a job."""

@@ -3,7 +3,9 @@
 from collections.abc import Sequence
 
 from skitter.frontier.embedded.core import Core
+from skitter.frontier.embedded.journal import Journal
 from skitter.frontier.embedded.reading import Reading
+from skitter.frontier.events import MAX_WAIT_MS, NEW
 from skitter.frontier.model import Counts, JobEntry, Sighting
 from skitter.types import Fingerprint, HostKey, JobNumber
 
@@ -13,6 +15,7 @@ class Questions:
 
     _core: Core
     _reading: Reading
+    _journal: Journal
 
     async def jobs(self) -> dict[JobNumber, JobEntry]:
         """Return every job."""
@@ -69,6 +72,22 @@ class Questions:
     async def contents(self, job: JobNumber, digests: Sequence[bytes]) -> list[str | None]:
         """Return the first URLs with those contents."""
         return self._reading.contents(job, digests)
+
+    async def events(
+        self, after: str, limit: int = 500, wait_ms: int = 0
+    ) -> list[tuple[str, bytes]]:
+        """Return events behind an id; waits for some if there are none."""
+        journal = self._journal
+        after = journal.latest if after == NEW else after
+        found = journal.read(after, limit)
+        if not found and wait_ms > 0:
+            await journal.bell.wait(journal.bell.rings, min(wait_ms, MAX_WAIT_MS) / 1000)
+            found = journal.read(after, limit)
+        return found
+
+    async def latest_event(self) -> str:
+        """Return the id of the last event."""
+        return self._journal.latest
 
     async def hosts_with_work(self) -> int:
         """Return how many hosts have a URL to hand out, now or after their rest, or in flight."""

@@ -12,6 +12,7 @@ from skitter.clock import Clock
 from skitter.errors import ConfigError
 from skitter.frontier.base import OWNER_TTL_MS
 from skitter.frontier.cold.base import ColdStore
+from skitter.frontier.events import MAX_WAIT_MS
 from skitter.frontier.limits import Permit, TokenWish, Wish
 from skitter.frontier.model import (
     LEASE_MS,
@@ -32,6 +33,7 @@ from skitter.frontier.redis.address import LAYOUT_VERSION
 from skitter.frontier.redis.agenda import Agenda
 from skitter.frontier.redis.control import Control
 from skitter.frontier.redis.core import Core
+from skitter.frontier.redis.events import Events
 from skitter.frontier.redis.gates import Gates
 from skitter.frontier.redis.handout import Handout
 from skitter.frontier.redis.intake import Intake
@@ -85,6 +87,7 @@ class RedisFrontier:
         self._windows = Windows(core)
         self._tuner = Tuner(core, self._agenda)
         self._reading = Reading(nodes, core.keys, core.now_word, tails)
+        self._events = Events(nodes, core.keys)
         self.moving = Moving(core, self._owning)
         """Hosts that are moved out of crowded slots."""
 
@@ -152,6 +155,7 @@ class RedisFrontier:
 
     async def close(self) -> None:
         """End what is under way; what is owned lapses, or was disowned."""
+        await self._events.close()
         await self._tails.close()
 
     @property
@@ -243,6 +247,10 @@ class RedisFrontier:
     async def shared(self, names: Sequence[str]) -> list[bytes | None]:
         """Return the values that are there."""
         return await self._windows.shared(names)
+
+    async def publish(self, events: Sequence[bytes]) -> None:
+        """Add events to the stream of the store."""
+        await self._events.publish(events)
 
     async def put_job(self, entry: JobEntry) -> JobNumber:
         """Create or update a job."""
@@ -347,3 +355,13 @@ class RedisFrontier:
     async def contents(self, job: JobNumber, digests: Sequence[bytes]) -> list[str | None]:
         """Return the first URLs with those contents."""
         return await self._reading.contents(job, digests)
+
+    async def events(
+        self, after: str, limit: int = 500, wait_ms: int = 0
+    ) -> list[tuple[str, bytes]]:
+        """Return events behind an id; waits for some if there are none."""
+        return await self._events.read(after, limit, min(wait_ms, MAX_WAIT_MS))
+
+    async def latest_event(self) -> str:
+        """Return the id of the last event."""
+        return await self._events.latest()

@@ -56,6 +56,8 @@ class Keys:
         self.members = self.common + "members"
         self.plan = self.common + "plan"
         self.control = self.common + "control"
+        self.events = self.common + "events"
+        """The stream of what has happened."""
         self.wide = self.common + "wide"
         """The tags in which there are wide slots; the anchor of each says so, too."""
         self.buried = self.common + "buried"

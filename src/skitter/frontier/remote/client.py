@@ -204,6 +204,10 @@ class RemoteFrontier:
         values: list[bytes | None] = await self._ask("shared", names)
         return values
 
+    async def publish(self, events: Sequence[bytes]) -> None:
+        """Let everyone who listens know that something has happened."""
+        await self._ask("publish", events)
+
     # Jobs and hosts
 
     async def put_job(self, entry: JobEntry) -> JobNumber:
@@ -315,6 +319,18 @@ class RemoteFrontier:
         """Return the first URLs with those contents."""
         contents: list[str | None] = await self._ask("contents", job, digests)
         return contents
+
+    async def events(
+        self, after: str, limit: int = 500, wait_ms: int = 0
+    ) -> list[tuple[str, bytes]]:
+        """Return events behind an id."""
+        events: list[tuple[str, bytes]] = await self._ask("events", after, limit, wait_ms)
+        return events
+
+    async def latest_event(self) -> str:
+        """Return the id of the last event."""
+        latest: str = await self._ask("latest_event")
+        return latest
 
 
 def _sum(first: Receipt, second: Receipt) -> Receipt:

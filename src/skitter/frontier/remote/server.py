@@ -16,6 +16,7 @@ from typing import Any
 from skitter.clock import Clock
 from skitter.errors import FrontierError, SkitterError
 from skitter.frontier.base import FrontierControl
+from skitter.frontier.events import MAX_WAIT_MS, Bell
 from skitter.frontier.model import Ack, Claim, Freed, Grant, Lease, Receipt, Result
 from skitter.frontier.remote.sessions import Session, SessionFacts
 from skitter.frontier.remote.wire import (
@@ -91,6 +92,7 @@ class RemoteServer:
         self._epoch = 0
         self._marked = False
         self._closing = False
+        self._closed = Bell()
         self._sweeper: asyncio.Task[None] | None = None
         self._own_verbs: Mapping[str, Callable[..., Awaitable[Any]]] = {
             "own": self._own,
@@ -98,6 +100,7 @@ class RemoteServer:
             "claim": self._claim,
             "ack": self._ack,
             "renew": self._renew,
+            "events": self._events,
             "beat": self._beat,
             "bye": self._bye,
         }
@@ -114,6 +117,7 @@ class RemoteServer:
     async def close(self) -> None:
         """Take no more calls and let those that run end; the frontier stays open."""
         self._closing = True
+        self._closed.ring()
         if self._sweeper is not None:
             self._sweeper.cancel()
             with suppress(asyncio.CancelledError):
@@ -352,6 +356,20 @@ class RemoteServer:
         gone = await self._frontier.renew(leases, lease_ms)
         session.drop(gone)
         return gone
+
+    async def _events(
+        self, session: Session, after: str, limit: int, wait_ms: int
+    ) -> list[tuple[str, bytes]]:
+        """Wait for events, but not longer than this process lives."""
+        del session
+        asking = asyncio.ensure_future(self._frontier.events(after, limit, wait_ms))
+        closing = asyncio.ensure_future(self._closed.wait(self._closed.rings, MAX_WAIT_MS / 1000))
+        try:
+            await asyncio.wait([asking, closing], return_when=asyncio.FIRST_COMPLETED)
+            return await asking if not self._closing or asking.done() else []
+        finally:
+            asking.cancel()
+            closing.cancel()
 
     def _across_openings(self, version: int) -> int:
         """Return a version that also grows when the store is opened again."""
