@@ -1,0 +1,1 @@
+"""Counters of the store, as windows and series that people read."""

@@ -1,0 +1,1 @@
+"""Events sent to receivers: signed, tried again, nothing lost over a restart."""
