@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
 from turbohtml import Document
@@ -17,10 +17,10 @@ from skitter.crawl.link_rules import (
 )
 from skitter.crawl.trip import Visit
 from skitter.frontier.model import MAX_DATA_BYTES, Lease
-from skitter.job.spec import Job
+from skitter.job.spec import Job, Kind
 from skitter.parse.page import ParsedPage
 from skitter.parse.rules.field import Sight
-from skitter.parse.rules.ruleset import Fields, Item, Listed, ListPage, Picked, make_sight
+from skitter.parse.rules.ruleset import Fields, Listed, ListPage, Picked, make_sight
 from skitter.pipeline.record import PageRecord
 from skitter.types import Outcome, PageClass
 
@@ -30,7 +30,7 @@ NAV: Final = "nav"
 ITEMS: Final = "from"
 _NOTHING: Final[tuple[object, ...]] = (None, "", [])
 _EMPTY: Final = "is empty"
-_REJECT = re.compile(r"rule ([^:]+): field ([^:]+): (.*)")
+_REJECT = re.compile(r"rule (\S+): field (\S+): (.*)")
 
 
 class Reject(NamedTuple):
@@ -53,6 +53,8 @@ class Extraction:
         }
         self._list = None if job.list_ is None else ListPage(job.list_)
         self._continues = job.list_ is not None and job.list_.continue_
+        self._leads_on = job.list_ is not None or job.kind is Kind.NEWS
+        """Whether entries are there for the pages they lead to."""
         self._required = [
             name
             for name, rule in (job.list_.fields.items() if job.list_ is not None else ())
@@ -67,15 +69,20 @@ class Extraction:
 
     def rule_of(self, lease: Lease, record: PageRecord) -> str:
         """Return the name of the rule set for a page; "none" for nothing."""
+        named = False
         if self._links is not None:
             carried = decode_carried(lease.data) if lease.data else Carried()
             if carried.fields or carried.required:
                 return DETAIL
             said = carried.rule
             if said is None:
-                said = self._links.decide(lease.url, lease.host).extract
+                ruling = self._links.decide(lease.url, lease.host)
+                said, named = ruling.extract, ruling.page_class is not None
             if said:
                 return said
+        if lease.depth == 0 and not self._leads_on and not named:
+            # It may be of the class for pages that come again, and is still what was asked for.
+            return DETAIL
         return LIST if record.page_class == NAV else DETAIL
 
     def read(
@@ -124,12 +131,13 @@ class Extraction:
 
     def _take_list(self, record: PageRecord, found: Listed, *, noindex: bool) -> list[RuledLink]:
         links = [RuledLink(url, PageClass.NAV, deeper=0) for url in found.next_urls]
+        wanting: Counter[str] = Counter({ITEMS: found.unread} if found.unread else {})
         if not self._continues:
             whole = [item.picked for item in found.items if not item.picked.missing]
             record.fields = {} if noindex else {"items": [picked.fields for picked in whole]}
-            record.error = _wanting(found.items)
+            wanting.update(name for one in found.items for name in one.picked.missing)
+            record.error = _list_words(wanting, len(found.items) + found.unread)
             return links
-        wanting: Counter[str] = Counter()
         for item in found.items:
             if item.url is None:
                 wanting["detail_url"] += 1
@@ -140,13 +148,8 @@ class Extraction:
                 wanting["fields"] += 1
                 data = encode_carried(Carried(required=self._required))
             links.append(RuledLink(item.url, PageClass.DATA, data))
-        record.error = _list_words(wanting, len(found.items))
+        record.error = _list_words(wanting, len(found.items) + found.unread)
         return links
-
-
-def _wanting(items: Sequence[Item]) -> str | None:
-    """Say which items of a list were left out for want of a field."""
-    return _list_words(Counter(name for one in items for name in one.picked.missing), len(items))
 
 
 def _list_words(wanting: Mapping[str, int], items: int) -> str | None:

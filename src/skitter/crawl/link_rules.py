@@ -14,11 +14,13 @@ from turbohtml import Document, Element, Node, XPath
 
 from skitter.job.rules import LinkRule
 from skitter.job.selectors import split_css
+from skitter.parse.follow import stripped
 from skitter.types import HostKey, PageClass
 from skitter.url.host import host_name
 
 _SET_MEMORY_BYTES = 64 * 1024 * 1024
-_HREFS = XPath("descendant-or-self::*/@href")
+_FRAMES = ("frame", "iframe")
+_LINKS = "a[href],area[href],link[href],frame[src],iframe[src]"
 
 Areas = Sequence[frozenset[str] | None]
 """Of each rule the raw targets in the parts of a page it is restricted to; None for any."""
@@ -120,7 +122,8 @@ class LinkRules:
         """Return where on a page the rules look for links; None where that does not matter."""
         if document is None or not self.restricted:
             return None
-        return [rule.targets(document) for rule in self._rules]
+        links = document.select(_LINKS)
+        return [rule.targets(document, links) for rule in self._rules]
 
 
 class _Rule:
@@ -149,22 +152,37 @@ class _Rule:
             return False
         return not _is_under(name, said.deny_domains)
 
-    def targets(self, document: Document) -> frozenset[str] | None:
+    def targets(self, document: Document, links: Sequence[Element]) -> frozenset[str] | None:
+        """Return the targets of ``links``, those of the page, that are in the rule's parts."""
         if not self.finders:
             return None
         found: set[str] = set()
+        parts: dict[Node, bool] = {}
         for find in self.finders:
             for node in find(document):
                 if isinstance(node, str):
-                    found.add(node)
-                elif isinstance(node, Element):
-                    found.update(_hrefs(node))
+                    found.add(stripped(node))
+                else:
+                    parts[node] = True
+        found.update(_target(link) for link in links if _is_inside(link, parts))
         return frozenset(found)
 
 
-def _hrefs(node: Element) -> Iterable[str]:
-    found = _HREFS(node)
-    return [text for text in found if isinstance(text, str)] if isinstance(found, list) else ()
+def _target(link: Element) -> str:
+    """Return where a link leads, as the links of a page are written."""
+    return stripped(link.attr("src" if link.tag in _FRAMES else "href") or "")
+
+
+def _is_inside(node: Node, parts: dict[Node, bool]) -> bool:
+    """Tell whether a node lies in one of the parts of a page; takes note of what is around it."""
+    passed: list[Node] = []
+    at: Node | None = node
+    while at is not None and at not in parts:
+        passed.append(at)
+        at = at.parent
+    inside = at is not None and parts[at]
+    parts.update(dict.fromkeys(passed, inside))
+    return inside
 
 
 def _is_within(rule: _Rule, href: str | None, areas: Areas | None) -> bool:

@@ -101,7 +101,11 @@ def load_job(path: Path) -> Job:
     Files that hold secrets are looked for from the directory of the job file.
     """
     job = check_job(_parse(path), str(path))
-    http, folder = job.http, path.parent
+    folder = path.parent
+    sinks = tuple(sink.anchored(folder) for sink in job.sinks)
+    if sinks != job.sinks:
+        job = job.model_copy(update={"sinks": sinks})
+    http = job.http
     if not http.headers and not http.cookies:
         return job
     cookies = http.cookies

@@ -5,6 +5,7 @@ import re
 from collections.abc import Mapping
 from enum import StrEnum
 from hashlib import blake2b
+from pathlib import Path
 from typing import Annotated, Final, Self
 from urllib.parse import parse_qsl
 
@@ -14,7 +15,7 @@ from pydantic_core import PydanticCustomError
 from skitter.database.address import without_secrets
 from skitter.errors import ConfigError
 from skitter.job.part import Part
-from skitter.job.secrets import ENV_PREFIX, filled_in, is_reference
+from skitter.job.secrets import ENV_PREFIX, anchored, filled_in, is_reference
 
 MOST_NAME_BYTES: Final = 63
 """PostgreSQL cuts longer names off."""
@@ -68,8 +69,8 @@ class Output(Part):
     url: str | None = Field(
         default=None,
         validate_default=True,
-        description='Of a database: its URL, or "env:NAME" or "file:PATH" that hold it and are'
-        " read when the crawl starts.",
+        description='Of a database: its URL, or "env:NAME" or "file:PATH" (from the job file\'s'
+        " directory) that hold it and are read when the crawl starts.",
     )
     table: str | None = Field(
         default=None,
@@ -155,6 +156,11 @@ class Output(Part):
     def without_secret(self) -> Self:
         """Return it as it may be stored and shown."""
         return self.model_copy(update={"url": self.said}) if self.keeps_secret else self
+
+    def anchored(self, folder: Path) -> Self:
+        """Return it with the file that holds its URL looked for from a folder."""
+        url = None if self.url is None else anchored(self.url, folder)
+        return self if url == self.url else self.model_copy(update={"url": url})
 
     def place(self, job_id: str) -> str:
         """Return the table or the collection."""

@@ -1,6 +1,7 @@
 """What a model refuses, in lines a person can act on: where, what was wanted, what it was."""
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -15,6 +16,7 @@ from skitter.job.entry import without_credentials
 Path = tuple[str | int, ...]
 
 _VALUE_CHARS = 80
+_NUMBER = re.compile(r"\[\d+\]")
 _SECRET_FIELDS = ("headers", "cookies", "sinks")
 
 _WANTED: Mapping[str, str] = {
@@ -43,7 +45,7 @@ class Vocabulary:
 
     model: type[BaseModel]
     later_keys: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    """By table ("" for the top): keys that have a meaning, but not in this version."""
+    """By table ("" for the top, "links[]" for each of a list): keys that are to come."""
     later_values: Mapping[str, frozenset[str]] = field(default_factory=dict)
     """By dotted field: values that have a meaning, but not in this version."""
 
@@ -54,6 +56,13 @@ def refuse(
     """Return one ``ConfigError`` with a line for each fault; ``name`` says where a field is."""
     # A default that depends on a faulty field is no fault of its own.
     faults = [fault for fault in error.errors() if fault["type"] != "default_factory_not_called"]
+    later = {fault["loc"][:-1] for fault in faults if _is_later_value(fault, vocabulary)}
+    # What goes with a value that is to come is not to be taken for a slip of the pen.
+    faults = [
+        fault
+        for fault in faults
+        if fault["type"] != "extra_forbidden" or fault["loc"][:-1] not in later
+    ]
     lines = dict.fromkeys(_line(fault, vocabulary, name) for fault in faults)
     return ConfigError("\n".join(lines))
 
@@ -110,7 +119,7 @@ def _is_later_value(fault: ErrorDetails, vocabulary: Vocabulary) -> bool:
 
 def _unknown_key(path: Path, vocabulary: Vocabulary) -> str:
     table, key = dotted(path[:-1]), str(path[-1])
-    if key in vocabulary.later_keys.get(table, ()):
+    if key in vocabulary.later_keys.get(_NUMBER.sub("[]", table), ()):
         return "not available yet"
     names = _names(vocabulary.model)
     here = _keys_at(vocabulary.model, path[:-1])

@@ -4,11 +4,18 @@ from collections.abc import Iterator
 from enum import StrEnum
 from typing import Annotated, Final
 
-from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    field_validator,
+    model_validator,
+)
 
 from skitter.job.fields import Domains, Pattern, Patterns, Priority
 from skitter.job.part import Part
-from skitter.job.selectors import check_css, check_xpath
+from skitter.job.selectors import check_css, check_form, check_xpath, takes_text
 
 MOST_FIELDS: Final = 200
 """Fields of one rule set, those within others counted."""
@@ -91,7 +98,16 @@ class FieldRule(Part):
         said = {"regex", "join", "number", "date", "absolute", "article"} & self.model_fields_set
         if self.fields is not None and said:
             raise ValueError(f"{min(said)}: a table of fields has none of its own")
+        if self.fields is not None and self.css is not None and takes_text(self.css):
+            raise ValueError("css: fields are read within elements, not in ::text or ::attr()")
         return self
+
+    @field_validator("date")
+    @classmethod
+    def _form(cls, value: bool | str) -> bool | str:
+        if isinstance(value, str):
+            check_form(value)
+        return value
 
 
 def _countable(fields: dict[str, FieldRule]) -> dict[str, FieldRule]:
@@ -124,7 +140,8 @@ class ListRules(Part):
 
     from_: Where = Field(alias="from", description="The items of the list.")
     detail_url: Where | None = Field(
-        default=None, description="Within an item: the link to its own page."
+        default=None,
+        description="Within an item: the link to its own page. Wanted unless `continue` is false.",
     )
     next: Where | None = Field(default=None, description="The link to the next page of the list.")
     continue_: bool = Field(
@@ -133,6 +150,15 @@ class ListRules(Part):
         description="Fetch each item's own page, and make one record of both.",
     )
     fields: Fields = Field(default_factory=dict, description="Within an item.")
+
+    @model_validator(mode="after")
+    def _items_go_somewhere(self) -> "ListRules":
+        if self.continue_ and self.detail_url is None:
+            raise ValueError(
+                "wanted detail_url, where the page of an item is; or continue = false, and the"
+                " items are all there is"
+            )
+        return self
 
 
 class RuleSet(Part):
@@ -165,7 +191,8 @@ class LinkRule(Part):
     extract: str | None = Field(
         default=None,
         description="What is taken of such a page: `detail`, `list`, `none` or a name in `rules`;"
-        " left out = `detail` of a data page, `list` of a nav page.",
+        " left out = `detail` of a data page, `list` of a nav page. Entries that no rule speaks of"
+        " are read by `list` in a job that has one, by none in news jobs, else by `detail`.",
     )
     priority: Priority | None = Field(default=None, description="0 (last) to 9 (first).")
 

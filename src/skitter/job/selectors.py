@@ -1,10 +1,11 @@
-"""XPath and CSS as people write them in rules: checked before anything is fetched.
+"""XPath, CSS and forms of dates as people write them in rules: checked before anything is fetched.
 
 XPath is 1.0 without extension functions: those of EXSLT bring a regular expression engine that a
 pattern can hang, and a rule has RE2 for that. CSS takes Scrapy's ``::text`` and ``::attr(name)``.
 """
 
 import re
+from datetime import UTC, datetime
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 _STRINGS = re.compile(r"\"[^\"]*\"|'[^']*'")
 _EXTENSION = re.compile(r"([A-Za-z_][\w.-]*:[A-Za-z_][\w.-]*)\s*\(")
 _VARIABLE = re.compile(r"\$[\w.:-]+")
+_MOMENT = datetime(2001, 2, 3, 4, 5, 6, tzinfo=UTC)
 _TAKEN = re.compile(r"::\s*(?:(text)|attr\(\s*([^\s()]+)\s*\))\s*$")
 
 
@@ -60,6 +62,23 @@ def check_css(selector: str) -> str:
     except ValueError as error:
         raise ValueError(f"not a CSS selector: {error}") from error
     return selector
+
+
+def takes_text(selector: str) -> bool:
+    """Tell whether a selector ends in ``::text`` or ``::attr(name)``, so that it finds texts."""
+    return _TAKEN.search(selector) is not None
+
+
+def check_form(form: str) -> str:
+    """Return the form of a date as it is; raises ``ValueError`` in words where it is none."""
+    wanted = 'wanted the form of a date such as "%d/%m/%Y"'
+    if "%" not in form:
+        raise ValueError(wanted)
+    try:
+        datetime.strptime(_MOMENT.strftime(form), form)  # noqa: DTZ007  its form alone is tried
+    except (ValueError, re.error) as error:
+        raise ValueError(f"{wanted}: {error}") from error
+    return form
 
 
 def split_css(selector: str) -> CssTake:

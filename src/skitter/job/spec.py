@@ -247,9 +247,11 @@ JOB_VOCABULARY: Final = Vocabulary(
     model=Job,
     later_keys={
         "": frozenset({"render", "related"}),
+        "links[]": frozenset({"render"}),
         "http": frozenset({"proxy", "proxies", "render"}),
     },
     later_values={
+        "refresh": frozenset({"classes", "adaptive"}),
         "refresh.policy": frozenset({"classes", "adaptive"}),
         "limits.overflow": frozenset({"reject"}),
     },

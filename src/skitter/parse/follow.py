@@ -112,7 +112,7 @@ def _tidy(hrefs: list[str], max_chars: int, *, keep_fragments: bool) -> list[str
     """
     together = "".join(hrefs)
     if len(together) > max_chars or _has_space(together):
-        hrefs = [tidied for href in hrefs if len(tidied := _stripped(href)) <= max_chars]
+        hrefs = [tidied for href in hrefs if len(tidied := stripped(href)) <= max_chars]
     return [
         href
         for href in hrefs
@@ -124,7 +124,7 @@ def _has_space(text: str) -> bool:
     return " " in text or "\n" in text or "\t" in text or "\r" in text or "\f" in text
 
 
-def _stripped(href: str) -> str:
+def stripped(href: str) -> str:
     """Drop what the URL parser drops (WHATWG URL §4.4), so that a scheme stands at the start."""
     return href.strip(_SPACES).translate(_REMOVED)
 

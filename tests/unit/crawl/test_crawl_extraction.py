@@ -5,12 +5,13 @@ from typing import Any
 import pytest
 
 from skitter.crawl.extraction import Extraction, Reject, read_rejects, reject_words
-from skitter.crawl.link_rules import RuledLink
+from skitter.crawl.link_rules import LinkRules, RuledLink
 from skitter.crawl.trip import Visit
 from skitter.frontier.model import Lease, Result
 from skitter.job.spec import check_job
 from skitter.parse.document import parse_page
 from skitter.parse.follow import FollowOptions
+from skitter.parse.rules import ruleset
 from skitter.parse.rules.ruleset import Picked
 from skitter.pipeline.record import PageRecord
 from skitter.testing.virtual_clock import VirtualClock
@@ -21,15 +22,17 @@ LONG = "x" * 20_000
 
 
 def read(
-    html: str, *, noindex: bool = False, data: bytes = b"", **job: Any
+    html: str, *, noindex: bool = False, data: bytes = b"", depth: int = 0, **job: Any
 ) -> tuple[PageRecord, list[RuledLink]]:
     made = check_job({"entries": [URL], **job}, "test")
-    extraction = Extraction.of(made, None, VirtualClock())
+    links = LinkRules(made.links) if made.links else None
+    extraction = Extraction.of(made, links, VirtualClock())
     assert extraction is not None
-    page_class = PageClass.DATA if data or "list" not in job else PageClass.NAV
+    leads_on = "list" in job or "refresh" in job
+    page_class = PageClass.DATA if data or not leads_on else PageClass.NAV
     lease = Lease(
-        1, URL, Fingerprint(1), HostKey("a.test"), JobNumber(1), 0, 1, page_class, 5, 0, 0, 0, 1,
-        "", 0, float("inf"), data=data,
+        1, URL, Fingerprint(1), HostKey("a.test"), JobNumber(1), 0, 1, page_class, 5, depth, 0, 0,
+        1, "", 0, float("inf"), data=data,
     )  # fmt: skip
     name = page_class.name.lower()
     record = PageRecord(
@@ -75,3 +78,37 @@ def test_the_reason_is_that_of_the_field_itself() -> None:
         Reject("detail", "a", "is empty"),
         Reject("detail", "ab", "'x' is no date"),
     ]
+
+
+def test_a_name_with_a_colon_is_read_again() -> None:
+    words = reject_words("detail", Picked(missing=["og:title"], problems=["og:title: 'x: y' is"]))
+    assert read_rejects(words) == [Reject("detail", "og:title", "'x: y' is")]
+
+
+WATCHED: dict[str, Any] = {
+    "refresh": "1h",
+    "detail": {"fields": {"price": {"css": "b", "number": True}}},
+}
+
+
+def test_an_entry_that_is_looked_at_again_has_the_fields_of_its_page() -> None:
+    assert read("<b>12.50</b>", **WATCHED)[0].fields == {"price": 12.5}
+    # Not where it is there for what it leads to, nor what it leads to as a page of links.
+    assert read("<b>12.50</b>", kind="news", **WATCHED)[0].fields == {}
+    assert read("<b>12.50</b>", depth=1, **WATCHED)[0].fields == {}
+
+
+@pytest.mark.parametrize(
+    ("rule", "fields"), [({"class": "nav"}, {}), ({"priority": 3}, {"price": 12.5})]
+)
+def test_a_rule_that_names_the_class_of_an_entry_counts(
+    rule: dict[str, Any], fields: dict[str, Any]
+) -> None:
+    assert read("<b>12.50</b>", links=[rule], **WATCHED)[0].fields == fields
+
+
+def test_items_that_were_not_read_are_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ruleset, "MOST_ITEMS", 2)
+    for rules in ({"continue": False}, {"detail_url": "a/@href"}):
+        record, _ = read(rows("a", "b", "c"), kind="list", list={"from": "//li", **rules})
+        assert record.error == "rule list: field from: 1 of 3 items"

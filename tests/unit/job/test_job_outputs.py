@@ -7,6 +7,7 @@ import pytest
 
 from skitter.config import job_files
 from skitter.errors import ConfigError
+from skitter.job.load import load_job
 from skitter.job.outputs import Output, OutputKind, has_secret, table_for
 from skitter.job.spec import Job, check_job
 
@@ -142,3 +143,14 @@ def test_a_job_that_names_databases_alone_has_no_file() -> None:
     assert job_files(Job(), default) == (default,)
     assert job_files(Job(sinks=(postgres(),)), default) == ()
     assert job_files(Job(sinks=(postgres(), file)), default) == (Path("a.csv"),)
+
+
+def test_a_file_that_holds_a_url_is_looked_for_beside_the_job(tmp_path: Path) -> None:
+    (tmp_path / "db.url").write_text("postgresql://ann@db.test/news\n")
+    file = tmp_path / "job.toml"
+    file.write_text(
+        'entries = ["http://a.test/"]\n[[sinks]]\ntype = "postgresql"\nurl = "file:db.url"\n'
+    )
+    [sink] = load_job(file).sinks
+    assert sink.resolved_url("sinks[0].url") == "postgresql://ann@db.test/news"
+    assert sink.said == f"file:{tmp_path / 'db.url'}"

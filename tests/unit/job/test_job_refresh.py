@@ -46,6 +46,7 @@ def test_words_times_and_tables_are_read_and_survive_storing(
         ({"policy": "period", "days": 1}, "every"),
         ({"policy": "sometimes"}, "never, period or window|policy"),
         ({"policy": "adaptive"}, "not available yet"),
+        ("classes", "not available yet"),
         ({"polcy": "window"}, "policy"),
     ],
 )
@@ -54,6 +55,16 @@ def test_anything_else_is_refused_by_name(said: object, wanted: str) -> None:
         check_job({**ENTRY, "refresh": said}, "job.toml")
     assert "job.toml: refresh" in str(caught.value)
     assert any(word in str(caught.value) for word in wanted.split("|")), caught.value
+
+
+def test_what_is_to_come_is_told_in_one_line() -> None:
+    said = {"policy": "adaptive", "min": "5m", "max": "7d"}
+    with pytest.raises(ConfigError) as caught:
+        check_job({**ENTRY, "refresh": said, "links": [{}, {"render": True}]}, "job.toml")
+    assert str(caught.value).splitlines() == [
+        "job.toml: links[1].render: not available yet",
+        'job.toml: refresh.policy: "adaptive" is not available yet',
+    ]
 
 
 def test_kinds_have_their_defaults() -> None:

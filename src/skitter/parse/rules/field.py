@@ -31,10 +31,16 @@ class Sight:
     """The text of the article on the page, found when it is first wanted."""
     now: float
     """Seconds since 1970; no date is later."""
-    in_time: Callable[[], bool]
-    """Whether there is time left for this page."""
+    spent: Callable[[], float]
+    """How long the rules have taken on this page, in seconds."""
+    budget_s: float
+    """How long they may take."""
     problems: list[str] = field(default_factory=list)
     """What was there and could not be used, in words."""
+
+    def in_time(self) -> bool:
+        """Tell whether there is time left for this page."""
+        return self.spent() < self.budget_s
 
 
 def finder(place: Place | FieldRule) -> Finder:

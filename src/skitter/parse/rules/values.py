@@ -6,18 +6,21 @@ from datetime import UTC, datetime
 
 from skitter.parse.article.dates import read_date
 
-_NUMBER = re.compile(r"[-+−]?\d(?:[\d.,'’   ]*\d)?")
-_GROUPING = str.maketrans("", "", "'’   ")
+_NUMBER = re.compile(r"[-+−]?(?:\d{1,3}(?: \d{3}(?!\d))+(?:[.,]\d+)?|\d+(?:[.,'’]\d+)*)")
+_GROUPING = str.maketrans("", "", "'’ ")
+_MOST_DIGITS = 300
+_LARGEST = 2**63
+"""Whole numbers from here on are no numbers: databases have no room for them."""
 
 
 def read_number(text: str) -> int | float | None:
     """Return the first number in ``text``, whatever marks its thousands and decimals.
 
     Where one mark is left open, a comma before three digits is for thousands and a point for
-    decimals.
+    decimals. Spaces are for thousands where three digits follow each: "12 5" is 12.
     """
     found = _NUMBER.search(unicodedata.normalize("NFKC", text))
-    if found is None:
+    if found is None or len(found[0]) > _MOST_DIGITS:
         return None
     digits = found[0].replace("−", "-").translate(_GROUPING)
     comma, point = digits.rfind(","), digits.rfind(".")
@@ -30,7 +33,9 @@ def read_number(text: str) -> int | float | None:
         decimal = "." if digits.count(".") == 1 else ","
     thousands = "," if decimal == "." else "."
     plain = digits.replace(thousands, "").replace(decimal, ".")
-    return float(plain) if "." in plain else int(plain)
+    if "." in plain:
+        return float(plain)
+    return whole if abs(whole := int(plain)) < _LARGEST else None
 
 
 def read_time(text: str, form: str | None, now: float) -> str | None:

@@ -124,6 +124,10 @@ def test_rules_that_take_too_long_on_a_page_are_left_out_and_named() -> None:
         ({"css": "a", "all": True, "join": ","}, "a list is not joined"),
         ({"css": "a", "number": True, "date": True}, "wanted one of number, date and absolute"),
         ({"css": "a", "fields": {"b": "c"}, "join": ","}, "join: a table of fields has none"),
+        ({"css": "a::text", "fields": {"b": "c"}}, "fields are read within elements"),
+        ({"css": "a", "date": "%Q"}, "wanted the form of a date"),
+        ({"css": "a", "date": "%y%y"}, "wanted the form of a date"),
+        ({"css": "a", "date": "day"}, "wanted the form of a date"),
     ],
 )
 def test_a_bad_rule_is_refused_in_words(rule: Any, why: str) -> None:

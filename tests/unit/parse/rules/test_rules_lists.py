@@ -2,8 +2,12 @@
 
 from typing import Any
 
+import pytest
+from pydantic import ValidationError
+
 from skitter.job.rules import ListRules
 from skitter.parse.document import parse_document
+from skitter.parse.rules import ruleset
 from skitter.parse.rules.ruleset import Listed, ListPage, make_sight
 from skitter.url.parse import Base
 
@@ -60,5 +64,25 @@ def test_links_may_be_said_by_css_or_by_their_elements() -> None:
 
 
 def test_a_list_that_is_not_there_is_empty() -> None:
-    found = read({"from": "//ol/li", "next": "//a[@rel='next']/@href"})
+    found = read({"from": "//ol/li", "detail_url": "a", "next": "//a[@rel='next']/@href"})
     assert (found.items, found.next_urls) == ([], [])
+
+
+def test_a_list_whose_items_lead_nowhere_is_refused_unless_they_are_all_there_is() -> None:
+    with pytest.raises(ValidationError, match=r"wanted detail_url.*or continue = false"):
+        read({"from": "//tr"})
+    assert len(read({"from": "//tr", "continue": False}).items) == 3
+
+
+def test_items_beyond_the_time_or_the_room_for_them_are_counted_and_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rules = {"from": "//tr", "continue": False, "next": "//a[@class='next']/@href"}
+    monkeypatch.setattr(ruleset, "LONGEST_S", -1.0)
+    found = read(rules)
+    assert (len(found.items), found.unread, len(found.next_urls)) == (0, 3, 1)
+    monkeypatch.undo()
+    monkeypatch.setattr(ruleset, "MOST_ITEMS", 2)
+    found = read(rules)
+    assert (len(found.items), found.unread) == (2, 1)
+    assert found.problems == ["from: 1 of 3 items were not read"]
