@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from skitter.crawl.aliases.book import AliasBook
-from skitter.crawl.judge import Judge
+from skitter.crawl.judge import Judge, entry_class
 from skitter.crawl.jumps import carried
 from skitter.crawl.link_rules import Areas, RuledLink, Ruling
 from skitter.crawl.linked import Linked
@@ -21,8 +21,7 @@ from skitter.crawl.relevance import MOVE_UP, Relevance, best_texts, without_frag
 from skitter.crawl.traps.guard import TrapGuard
 from skitter.errors import UrlError
 from skitter.frontier.model import Lease, Link
-from skitter.job.refresh import Policy
-from skitter.job.spec import Job, Kind, Order
+from skitter.job.spec import Job, Order
 from skitter.parse.page import ParsedPage
 from skitter.politeness.decision import Code
 from skitter.types import Fingerprint, HostKey, JobNumber, PageClass
@@ -313,11 +312,7 @@ class LinkFinder:
         ruling = None if self._rules is None else self._rules.decide(normal.url, normal.host)
         if ruling is not None and ruling.number is not None:
             return ruling
-        job = self._job
-        leads_on = job.list_ is not None or job.kind is Kind.NEWS
-        # What is looked at again is not over when it is done, whatever it is.
-        is_nav = leads_on or job.refresh.policy is not Policy.NEVER
-        return Ruling(None, follow=True, page_class=PageClass.NAV if is_nav else PageClass.DATA)
+        return Ruling(None, follow=True, page_class=entry_class(self._job))
 
     def ruled_links(self, found: Iterable[RuledLink], url: str, depth: int) -> list[Link]:
         """Return the links that rules took of the page at ``url``, as far as they may be asked."""

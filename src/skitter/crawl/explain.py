@@ -116,6 +116,8 @@ class Explainer:
             return f"not met yet; {robots.judge(normal.url).sentence}"
         if self.job.sitemaps is Sitemaps.ONLY:
             return "no sitemap that was read lists it, and links of pages are not followed"
+        if not self.judge.follows_plain:
+            return "no list has led to it, and a list job without link rules follows nothing else"
         return "no fetched page links to it, or only with rel=nofollow or too deep"
 
     def _why_never(self, normal: NormalUrl) -> str | None:

@@ -46,6 +46,8 @@ class History(msgspec.Struct, frozen=True):
     content: bytes = b""
     """Digest of what the page said, as far as it counts."""
     visits: list[PastVisit] = []
+    goes_by: bytes = b""
+    """What the content was read by: another rule may find something in the same page."""
 
     def conditions(self, url: str) -> Mapping[str, str]:
         """Return the headers that let a server answer that nothing has changed."""
@@ -63,14 +65,16 @@ class History(msgspec.Struct, frozen=True):
         """The number of the last visit; 0 before the first."""
         return self.visits[-1].number if self.visits else 0
 
-    def before(self, number: int) -> "History":
-        """Return what the visit of a number goes by.
+    def before(self, number: int, goes_by: bytes = b"") -> "History":
+        """Return what the visit of a number, which reads the page by ``goes_by``, begins with.
 
         Where that visit is remembered already, nobody knows what became of its links: it was
         broken off before they were safe, or the page was forgotten since. Then nothing is taken
-        for known.
+        for known, nor where the page is read otherwise than it was.
         """
-        return msgspec.structs.replace(self, content=b"") if self.last >= number else self
+        holds = self.last < number and self.goes_by == goes_by
+        content = self.content if holds else b""
+        return msgspec.structs.replace(self, content=content, goes_by=goes_by)
 
     def after(self, record: PageRecord, content: bytes) -> "History":
         """Return it with one more visit; ``content`` is b"" for one that brought none.
@@ -91,6 +95,7 @@ class History(msgspec.Struct, frozen=True):
             last_modified=record.last_modified if whole else None,
             content=content or self.content,
             visits=[*earlier, visit][-MOST_VISITS:],
+            goes_by=self.goes_by,
         )
 
 

@@ -8,9 +8,10 @@ from skitter.crawl.link_rules import LinkRules, Ruling
 from skitter.crawl.site_rules import SiteRules
 from skitter.fetch.types import SuffixFilter
 from skitter.job.pattern import LinkFilter
-from skitter.job.spec import Job, Sitemaps
+from skitter.job.refresh import Policy
+from skitter.job.spec import Job, Kind, Sitemaps
 from skitter.politeness.decision import ALLOWED, Code, Decision
-from skitter.types import HostKey
+from skitter.types import HostKey, PageClass
 from skitter.url.scope import Scope
 
 
@@ -27,6 +28,8 @@ class Judge:
         self._filters = bool(job.include or job.exclude)
         self.links = LinkRules(job.links) if job.links else None
         """The job's link rules: for links of pages and what sitemaps list, not for starts."""
+        self.follows_plain = job.kind is not Kind.LIST or bool(job.links)
+        """Whether links are followed that no rule for fields has found."""
         self._jumps = Jumps.of(job)
         skipped = job.http.skip_suffixes
         self._suffixes = SuffixFilter() if skipped is None else SuffixFilter(skipped)
@@ -82,3 +85,11 @@ class Judge:
         else:
             sentence = self._filter.refusal(url)
         return Decision.refuse(code, sentence or "")
+
+
+def entry_class(job: Job) -> PageClass:
+    """Return the class of a start that no link rule speaks of."""
+    leads_on = job.list_ is not None or job.kind is Kind.NEWS
+    # What is looked at again is not over when it is done, whatever it is.
+    is_nav = leads_on or job.refresh.policy is not Policy.NEVER
+    return PageClass.NAV if is_nav else PageClass.DATA

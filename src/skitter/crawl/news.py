@@ -18,6 +18,7 @@ from skitter.frontier.model import Lease
 from skitter.job.pattern import LinkFilter
 from skitter.job.spec import Job, Kind
 from skitter.parse.page import ParsedPage
+from skitter.parse.simhash import visible_texts
 from skitter.pipeline.record import PageRecord
 from skitter.types import JobNumber, Outcome, PageClass
 
@@ -104,17 +105,26 @@ class News:
             return
         page_class = self._class(page, record.final_url or record.url, lease)
         record.page_class = page_class.name.lower()
-        if page_class is PageClass.DATA and not noindex:
-            self._read_article(record, page)
-            told = (name for name in _TOLD if getattr(record, name))
-            visit.filled = (ARTICLE, *told)
+        if noindex:
+            return
+        if page_class is PageClass.NAV:
+            _set_aside(record, " ".join(" ".join(visible_texts(page.document)).split()))
+            return
+        self._read_article(record, page)
+        told = (name for name in _TOLD if getattr(record, name))
+        visit.filled = (ARTICLE, *told)
+
+    def leaning(self, url: str) -> bytes:
+        """Return a sign for what is thought of pages of this template; another = look again."""
+        return b"+" if self._articles is None and self.templates.of(url) >= SURE else b""
 
     def _class(self, page: ParsedPage, url: str, lease: Lease) -> PageClass:
         ruling = self._judge.ruling(lease.url, lease.host)
         if ruling is not None and ruling.page_class is not None:
             return ruling.page_class
-        if lease.depth == 0 or lease.visit > 1:
-            # An article does not come again: it was a page of links until now.
+        # An article does not come again: it was a page of links until now.
+        again = lease.visit > 1
+        if lease.depth == 0 or (again and not self.leaning(lease.url)):
             return PageClass.NAV
         if self._articles is not None:
             return self.class_of_link(lease.url)
@@ -123,6 +133,8 @@ class News:
         assert page.document is not None
         judged = judge_class(page.document, url)
         page_class = PageClass[judged.page_class.upper()]
+        if again:
+            return page_class
         score = self.templates.of(url)
         sure = judged.confidence >= _CERTAIN
         self.templates.saw(url, page_class, sure=sure)
@@ -132,7 +144,6 @@ class News:
 
     def _read_article(self, record: PageRecord, page: ParsedPage) -> None:
         from skitter.parse.article.extract import extract_article  # noqa: PLC0415  takes long
-        from skitter.parse.article.missing import says_missing  # noqa: PLC0415
 
         assert page.document is not None
         url = record.final_url or record.url
@@ -144,10 +155,17 @@ class News:
         record.description = article.description or record.description
         record.image = article.image or record.image
         record.language = article.language or record.language
-        why = says_missing(record.title, article.text)
-        if why is not None:
-            record.outcome = Outcome.REJECTED
-            record.error = f"rule {ARTICLE}: field text: {why}"
+        _set_aside(record, article.text)
+
+
+def _set_aside(record: PageRecord, text: str) -> None:
+    """Set the record of a page aside that only says that there is nothing."""
+    from skitter.parse.article.missing import says_missing  # noqa: PLC0415  as above
+
+    why = says_missing(record.title, text)
+    if why is not None:
+        record.outcome = Outcome.REJECTED
+        record.error = f"rule {ARTICLE}: field text: {why}"
 
 
 def templates_mark(job: JobNumber, member: str = "") -> str:

@@ -2,6 +2,8 @@
 
 from typing import Final
 
+from xxhash import xxh3_64_digest
+
 from skitter.clock import Clock
 from skitter.crawl.judge import Judge
 from skitter.crawl.sitemaps import ENTRY
@@ -28,6 +30,9 @@ class Refresh:
         self._every = job.visits_all_again
         self._judge = judge
         self._clock = clock
+        said = job.model_dump_json(include={"list_", "detail", "rules", "media", "jump"})
+        self.goes_by = xxh3_64_digest(said.encode())
+        """What pages are read by: where it is another, what was found before says nothing."""
 
     @classmethod
     def of(cls, job: Job, judge: Judge, clock: Clock) -> "Refresh | None":
@@ -52,9 +57,9 @@ class Refresh:
         if lease.depth == 0 and (lease.role is Role.PAGE or lease.referrer == ENTRY):
             # What a person has named is looked at again, whatever it was this time.
             return True
-        if record.page_class == TRAP_CLASS or record.status in GONE:
-            return False
-        if record.outcome not in _STAYS:
+        # A link that only leads on did so, or it does not.
+        is_over = record.page_class == TRAP_CLASS or self._judge.is_jump(lease.url)
+        if is_over or record.status in GONE or record.outcome not in _STAYS:
             return False
         if self._every or lease.role is Role.SITEMAP:
             return True

@@ -165,7 +165,7 @@ class SitemapVisitor:
         assert listing.end is not None
         problem = listing.end.problem
         outcome = Outcome.OK
-        if response.status == NOT_MODIFIED and trip.history is not None:
+        if response.status == NOT_MODIFIED and trip.was_conditional:
             return self._unchanged(trip, response)
         if response.status != 200:
             problem, outcome = f"status {response.status}", Outcome.HTTP_ERROR

@@ -114,6 +114,11 @@ class Trip:
     """Whether the gate of the host at hand was taken for a redirect."""
 
     @property
+    def was_conditional(self) -> bool:
+        """Whether the URL at hand was only asked for if it has changed."""
+        return self.history is not None and bool(self.history.conditions(self.url))
+
+    @property
     def is_page(self) -> bool:
         """Whether the visit is for a page, not for a list of URLs."""
         return self.lease.role is Role.PAGE

@@ -30,7 +30,6 @@ from skitter.crawl.windows import PutOff
 from skitter.errors import FetchError, FrontierError
 from skitter.fetch.base import Response
 from skitter.frontier.model import MAX_LOST, MAX_LOST_SHARED, Freed, Lease, Link, Result
-from skitter.job.spec import Kind
 from skitter.parse.document import parse_page
 from skitter.parse.follow import FollowOptions
 from skitter.parse.page import ParsedPage
@@ -74,8 +73,6 @@ class Visitor:
         scored = equipment.relevance is not None
         nofollow = not equipment.job.polite.robots
         rules = equipment.judge.links
-        self._follows = equipment.job.kind is not Kind.LIST or rules is not None
-        """Whether links are followed that no rule for fields has found."""
         self._plain = FollowOptions(
             nofollow=nofollow,
             texts=scored,
@@ -178,7 +175,8 @@ class Visitor:
             return
         stored = await self._with.reader.mark(history_mark(lease.job, lease.fp))
         history = read_history(stored)
-        trip.history = history.before(lease.visit)
+        leaning = b"" if self._with.news is None else self._with.news.leaning(lease.url)
+        trip.history = history.before(lease.visit, refresh.goes_by + leaning)
         trip.number = max(lease.visit, history.last + 1)
 
     def _remember(self, visit: Visit, trip: Trip) -> None:
@@ -193,7 +191,7 @@ class Visitor:
         self._beware(trip)
         await self._look_back(trip)
         response = await self._traveller.fetch(trip)
-        if response.status == NOT_MODIFIED and trip.history is not None:
+        if response.status == NOT_MODIFIED and trip.was_conditional:
             return await self._unchanged(trip, response)
         visit = self._read(trip, response)
         aliases = self._with.aliases
@@ -227,6 +225,13 @@ class Visitor:
             return self._endings.end(
                 trip, Outcome.HTTP_ERROR, reason, response=response, reason=reason
             )
+        self._with.blackbox.note(trip.lease)
+        try:
+            return self._read_page(trip, response)
+        finally:
+            self._with.blackbox.clear()
+
+    def _read_page(self, trip: Trip, response: Response) -> Visit:
         equipment = self._with
         page = self._parse(trip, response)
         if equipment.judge.is_jump(trip.url):
@@ -298,21 +303,16 @@ class Visitor:
         return self._with.finder.ruled_links(found, trip.url, trip.lease.depth)
 
     def _parse(self, trip: Trip, response: Response) -> ParsedPage:
-        equipment, lease = self._with, trip.lease
-        guard = equipment.guard
+        guard, lease = self._with.guard, trip.lease
         suspect = guard is not None and guard.wants_content(
             trip.url, lease.depth, found_on=lease.referrer
         )
-        equipment.blackbox.note(lease)
-        try:
-            page = parse_page(
-                response.body,
-                response.read_as,
-                trip.url,
-                follow=self._hashed if suspect else self._plain,
-            )
-        finally:
-            equipment.blackbox.clear()
+        page = parse_page(
+            response.body,
+            response.read_as,
+            trip.url,
+            follow=self._hashed if suspect else self._plain,
+        )
         if guard is not None:
             guard.page(
                 trip.url,
@@ -325,6 +325,6 @@ class Visitor:
     def _links(self, trip: Trip, page: ParsedPage, record: PageRecord) -> list[Link]:
         lease = trip.lease
         is_leaf = self._with.news is not None and record.page_class == "data"
-        if not self._follows or is_leaf:
+        if not self._with.judge.follows_plain or is_leaf:
             return []
         return self._with.finder.links(page, trip.url, lease.depth, lease.rank)

@@ -18,14 +18,17 @@ from skitter.crawl.desk import Desk, Desks, FreedHosts
 from skitter.crawl.discover import LinkFinder
 from skitter.crawl.engine import Engine
 from skitter.crawl.equipment import Equipment
+from skitter.crawl.extraction import Extraction
 from skitter.crawl.hops import Reservations
 from skitter.crawl.judge import Judge
 from skitter.crawl.keep import Keeper
 from skitter.crawl.linked import linked_mark
 from skitter.crawl.manners import Manners
 from skitter.crawl.media import MediaFinder
+from skitter.crawl.news import News
 from skitter.crawl.outputs import Outputs
 from skitter.crawl.recording import Recording, job_mark
+from skitter.crawl.refresh import Refresh
 from skitter.crawl.relevance import Relevance
 from skitter.crawl.rights import EverySlot, Holdings, Rights
 from skitter.crawl.seeding import Seeder
@@ -213,6 +216,7 @@ class CrawlRig:
             guard=self.guard,
             relevance=self.relevance,
         )
+        news = self.finder.news = News.of(job, self.judge, at)
         self.reservations = Reservations()
         self.blackbox = BlackBox(self.root / "blackbox")
         keeps = self.archive is not None
@@ -245,6 +249,9 @@ class CrawlRig:
                 job, judge=self.judge, normaliser=self.normaliser, finder=self.finder, clock=at
             ),
             guard=self.guard,
+            extraction=Extraction.of(job, self.judge.links, at),
+            news=news,
+            refresh=Refresh.of(job, self.judge, at),
             media=MediaFinder.of(job, self.judge, self.normaliser, self.finder),
             relevance=self.relevance,
             keeps_raw=keeps,

@@ -1,0 +1,171 @@
+"""Pages that come again: on which conditions, read by which rules, and which do not."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from crawl_rig import HOME, SITE, CrawlRig, Record, Web, make_job
+from turbohtml import Node
+
+from skitter.parse.rules.field import Sight
+from skitter.parse.rules.ruleset import Fields, Picked
+
+PERIOD_S = 600
+PRICE = {"detail": {"fields": {"price": {"css": "b", "number": True}}}}
+PROSE = "<p>" + "The committee, it was said, spoke of the bridge all winter long. " * 12 + "</p>"
+OpenRig = Callable[..., Awaitable[CrawlRig]]
+
+
+@pytest.fixture
+def web() -> Web:
+    found = Web()
+    found.robots("")
+    return found
+
+
+@pytest.fixture
+async def open_rig(tmp_path: Path, web: Web) -> AsyncIterator[OpenRig]:
+    """Open the same directory with one job after another."""
+    rigs: list[CrawlRig] = []
+
+    async def opened(**job: Any) -> CrawlRig:
+        if rigs:
+            await rigs[-1].close()
+        rig = CrawlRig(tmp_path, web, make_job(refresh=f"{PERIOD_S}s", **job))
+        if rigs:
+            rig.clock = rigs[-1].clock
+            rig.sink.lines = rigs[-1].sink.lines
+        rigs.append(rig)
+        await rig.open()
+        return rig
+
+    yield opened
+    await rigs[-1].close()
+
+
+async def visits(rig: CrawlRig) -> list[Record]:
+    """Visit whatever is ready until nothing is; answers the records of it."""
+    before = len(rig.sink.lines)
+    while leases := await rig.claim():
+        await rig.commit(await rig.in_time(leases[0]))
+    return rig.sink.records[before:]
+
+
+async def next_visits(rig: CrawlRig) -> list[Record]:
+    rig.clock.advance(PERIOD_S)
+    return await visits(rig)
+
+
+def conditions(rig: CrawlRig) -> list[str | None]:
+    """Return on which condition the home page was asked for, time by time."""
+    asked = [one for one in rig.fetcher.requests if one.url == HOME]
+    return [one.headers.get("If-None-Match") for one in asked]
+
+
+async def test_a_page_is_asked_for_on_condition_until_it_is_read_by_other_rules(
+    web: Web, open_rig: OpenRig
+) -> None:
+    web.html(HOME, "<b>12.50</b>", etag='"1"')
+    rig = await open_rig(**PRICE)
+    await rig.offer(HOME)
+    [first] = await visits(rig)
+    assert (first["fields"], first["changed"]) == ({"price": 12.5}, None)
+    web.status(HOME, 304)
+    [second] = await next_visits(rig)
+    assert (second["fields"], second["changed"]) == ({"price": 12.5}, False)
+    assert conditions(rig) == [None, '"1"']
+
+    web.html(HOME, "<b>12.50</b>", etag='"1"')
+    rig = await open_rig(detail={"fields": {"name": "//title"}})
+    [third] = await next_visits(rig)
+    assert (third["fields"], third["changed"], third["visit"]) == ({"name": HOME}, None, 3)
+    web.status(HOME, 304)
+    [fourth] = await next_visits(rig)
+    assert (fourth["fields"], fourth["changed"]) == ({"name": HOME}, False)
+    assert conditions(rig) == [None, '"1"']
+
+
+async def test_nothing_is_unchanged_that_was_asked_for_without_condition(
+    web: Web, open_rig: OpenRig
+) -> None:
+    web.status(HOME, 304)
+    rig = await open_rig()
+    await rig.offer(HOME)
+    [record] = await visits(rig)
+    assert (record["outcome"], record["error"]) == ("http_error", "status 304")
+    assert record["changed"] is None
+
+
+async def test_a_link_that_leads_nowhere_is_asked_for_once(web: Web, open_rig: OpenRig) -> None:
+    web.html(HOME, "", "/go?1", "/go?2")
+    web.moved(f"{SITE}/go?1", "mailto:ann@site.test")
+    web.html(f"{SITE}/go?2", "nothing here")
+    rig = await open_rig(kind="news", jump=["/go"])
+    await rig.offer(HOME)
+    await visits(rig)
+    again = await next_visits(rig)
+    assert [record["url"] for record in again] == [HOME]
+
+
+async def test_a_page_of_links_that_says_there_is_nothing_is_set_aside(
+    web: Web, open_rig: OpenRig
+) -> None:
+    gone = f"{SITE}/gone"
+    web.html(HOME, "", "/gone")
+    web.html(gone, "<h1>404 - page not found</h1>")
+    rig = await open_rig(kind="news")
+    await rig.offer(HOME)
+    assert [record["url"] for record in await visits(rig)] == [HOME]
+    assert (await rig.totals()).rejected == 1
+    note = (await rig.look(gone)).note
+    assert b"looks like an error page" in note
+
+
+async def test_an_article_that_was_taken_for_a_page_of_links_is_told_when_others_are_known(
+    web: Web, open_rig: OpenRig
+) -> None:
+    stories = [f"{SITE}/story/{number}" for number in range(1, 6)]
+    web.html(HOME, "", "/story/1", "/topics/one")
+    web.html(stories[0], "Soon.", "/topics/one", etag='"1"')
+    web.html(f"{SITE}/topics/one", "Topics.", "/story/1", "/topics/two")
+    web.status(f"{SITE}/topics/two", 404)
+    rig = await open_rig(kind="news")
+    await rig.offer(HOME)
+    classes = {record["url"]: record["page_class"] for record in await visits(rig)}
+    assert classes[stories[0]] == "nav"
+
+    web.html(HOME, "", *stories)
+    for url in stories[1:]:
+        web.html(url, f"<h1>{url}</h1>{PROSE}")
+    classes = {record["url"]: record["page_class"] for record in await next_visits(rig)}
+    assert {classes[url] for url in stories[1:]} == {"data"}
+
+    web.html(stories[0], f"<h1>{stories[0]}</h1>{PROSE}", etag='"1"')
+    found = {record["url"]: record for record in await next_visits(rig)}
+    assert found[stories[0]]["page_class"] == "data"
+    assert found[stories[0]]["text"].startswith("The committee")
+    assert found[f"{SITE}/topics/one"]["page_class"] == "nav"
+    asked = [one.headers for one in rig.fetcher.requests if one.url == stories[0]]
+    assert "If-None-Match" not in asked[-1]
+    assert stories[0] not in {record["url"] for record in await next_visits(rig)}
+
+
+async def test_a_page_is_marked_while_rules_are_read_on_it(
+    web: Web, open_rig: OpenRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    web.html(HOME, "<b>12.50</b>")
+    rig = await open_rig(**PRICE)
+    marks: list[bytes] = []
+    read = Fields.read
+
+    def noted(self: Fields, node: Node, sight: Sight) -> Picked:
+        marks.append((rig.root / "blackbox").read_bytes()[:12])
+        return read(self, node, sight)
+
+    monkeypatch.setattr(Fields, "read", noted)
+    await rig.offer(HOME)
+    await visits(rig)
+    assert len(marks) == 1
+    assert any(marks[0])
+    assert not any((rig.root / "blackbox").read_bytes()[:12])
