@@ -16,7 +16,7 @@ PAGES = {
     "/": "<table>"
     '<tr><td><a href="/n/1">One</a></td><td>2024-01-02</td></tr>'
     "<tr><td>Two</td><td>soon</td></tr></table>"
-    '<main><a href="/n/1">1</a></main><a href="/out?x">x</a><a rel="next" href="/?p=2">2</a>',
+    '<main><a href="/n/2">2</a></main><a href="/out?x">x</a><a rel="next" href="/?p=2">2</a>',
     "/n/1": f"<h1>Notice 1</h1><p>{TEXT}</p><p>{TEXT}</p>",
     "/moved": "> /n/1",
     "/robots.txt": "User-agent: *\nDisallow: /secret",
@@ -25,6 +25,7 @@ PAGES = {
 JOB = """
 entries = ["{site}"]
 kind = "list"
+polite = {{delay = 0}}
 
 [[links]]
 allow = ['/n/\\d+$']
@@ -104,7 +105,9 @@ def test_a_list_has_items_and_every_link_the_rule_that_decided(
     assert found["problems"] == ["date: 'soon' is no date"]
     links = {link["url"].removeprefix(site.url("")): link for link in found["links"]}
     assert links["/n/1"]["follow"]
-    assert links["/n/1"]["why"] == "links[0] fits: class data, priority 7"
+    assert links["/n/1"]["why"] == "list.detail_url"
+    assert links["/?p=2"]["why"] == "list.next"
+    assert links["/n/2"]["why"] == "links[0] fits: class data, priority 7"
     assert (links["/out?x"]["follow"], links["/out?x"]["why"]) == (False, "no link rule fits")
 
 
@@ -140,7 +143,9 @@ def test_in_a_news_job_articles_lead_nowhere_and_jumps_lead_on(tmp_path: Path) -
     }
     with SmallSite(pages) as site:
         job = tmp_path / "job.toml"
-        head = f'entries = ["{site.url()}"]\nkind = "news"\njump = ["/go"]\n'
+        head = (
+            f'entries = ["{site.url()}"]\nkind = "news"\njump = ["/go"]\npolite = {{delay = 0}}\n'
+        )
         job.write_text(head)
         front = tried(job, site.url())
         article = tried(job, site.url("/n/1"))

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import uvloop
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from skitter.config import STATE_DIR, RunOptions, resolve
@@ -19,6 +18,7 @@ OK, EMPTY = 0, 1
 _MOST_ITEMS = 5
 _MOST_LINKS = 40
 _TEXT_CHARS = 400
+_URL_CHARS = 60
 
 
 def print_trial(
@@ -114,11 +114,13 @@ def _print_list(console: Console, trial: Trial) -> None:
 def _print_links(console: Console, trial: Trial) -> None:
     followed = sum(link.follow for link in trial.links)
     console.print(Text(f"\nlinks: {followed} of {len(trial.links)} are followed", style="bold"))
-    table = Table.grid(padding=(0, 2))
-    for link in trial.links[:_MOST_LINKS]:
-        sign = Text("follow", style="green") if link.follow else Text("leave", style="dim")
-        table.add_row("", sign, link.page_class or "-", link.url, Text(link.why, style="dim"))
-    console.print(table)
+    shown = trial.links[:_MOST_LINKS]
+    width = min(max((len(link.url) for link in shown), default=0), _URL_CHARS)
+    for link in shown:
+        sign, style = ("follow", "green") if link.follow else ("leave ", "dim")
+        line = Text("  ").append(sign, style=style)
+        line.append(f"  {link.page_class or '-':4}  {link.url:{width}}")
+        console.print(line.append(f"  {link.why}".rstrip(), style="dim"))
     if len(trial.links) > _MOST_LINKS:
         console.print(f"  … and {len(trial.links) - _MOST_LINKS} more")
 

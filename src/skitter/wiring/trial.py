@@ -4,14 +4,11 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from urllib.parse import urljoin
 
 from skitter.config import RunOptions
 from skitter.crawl.extraction import DETAIL, LIST
-from skitter.crawl.judge import Judge
-from skitter.errors import ConfigError, FetchError, UrlError
-from skitter.fetch.base import Request, Response
-from skitter.fetch.http import HttpFetcher
+from skitter.crawl.judge import Judge, entry_class
+from skitter.errors import ConfigError, UrlError
 from skitter.job.pattern import LinkFilter
 from skitter.job.rules import NOTHING
 from skitter.job.spec import Job, Kind
@@ -22,16 +19,13 @@ from skitter.parse.document import parse_page
 from skitter.parse.follow import FollowOptions
 from skitter.parse.page import ParsedPage
 from skitter.parse.rules.ruleset import Fields, Listed, ListPage, Picked, make_sight
-from skitter.politeness.robots import RobotsRules
-from skitter.politeness.robots_pattern import path_of
 from skitter.types import PageClass
 from skitter.url.fingerprint import Fingerprinter
-from skitter.url.host import host_key, origin
+from skitter.url.host import host_key
 from skitter.url.normalise import Normaliser
 from skitter.url.scope import Scope
-from skitter.wiring.parts import make_fetcher
+from skitter.wiring.trial_page import fetched
 
-MOST_REDIRECTS = 5
 _SECRET = bytes(16)
 
 
@@ -71,7 +65,7 @@ class Trial:
 async def try_rules(job: Job, target: str, options: RunOptions, rule: str | None) -> Trial:
     """Fetch or read ``target`` and try the job's rules on it; ``rule`` names the set to use."""
     if target.startswith(("http://", "https://")):
-        url, body, media = await _fetched(job, target, options)
+        url, body, media = await fetched(job, target, options)
     else:
         url = job.entries[0] if job.entries else "http://page.test/"
         body, media = _read_file(Path(target)), "text/html"
@@ -81,9 +75,12 @@ async def try_rules(job: Job, target: str, options: RunOptions, rule: str | None
     judge = Judge(job, Scope(job.scope, job.entries))
     judged = judge_class(page.document, url)
     page_class = _class_of(job, judge, url, PageClass[judged.page_class.upper()])
+    if page_class is PageClass.DATA and _goes_on(job, judge, page, judged.page_class):
+        page_class = PageClass.NAV
+    rule = rule or _rule_of(job, judge, url, page_class)
     trial = Trial(
         url=url,
-        rule=rule or _rule_of(job, judge, url, page_class),
+        rule=rule,
         page_class=page_class.name.lower(),
         looks_like="",
     )
@@ -101,51 +98,6 @@ def _read_file(path: Path) -> bytes:
         raise ConfigError(f"{path}: {error.strerror}; wanted a URL or a file of HTML") from error
 
 
-async def _fetched(job: Job, target: str, options: RunOptions) -> tuple[str, bytes, str | None]:
-    fetcher = make_fetcher(job, options)
-    try:
-        url = target
-        for _ in range(MOST_REDIRECTS):
-            await _ask_robots(job, fetcher, url)
-            downgraded = target.startswith("https") and not url.startswith("https")
-            response = await _fetch(job, fetcher, url, own=not downgraded)
-            location = response.headers.get("location")
-            if response.status not in range(300, 400) or not location:
-                break
-            url = urljoin(url, location)
-    except FetchError as error:
-        raise ConfigError(f"{error.url}: {error.why}") from error
-    finally:
-        await fetcher.close()
-    if response.status != 200:
-        raise ConfigError(f"{url}: status {response.status}; wanted a page that is there")
-    return url, response.body, response.read_as
-
-
-async def _fetch(job: Job, fetcher: HttpFetcher, url: str, *, own: bool) -> Response:
-    headers = _named(job, url)
-    if own and host_key(url) in {host_key(entry) for entry in job.entries}:
-        headers = {**job.http.own_headers().for_url(url, time.time()), **headers}
-    return await fetcher.fetch(Request(url=url, headers=headers))
-
-
-def _named(job: Job, url: str) -> Mapping[str, str]:
-    return {"User-Agent": job.http.agent_for(host_key(url))}
-
-
-async def _ask_robots(job: Job, fetcher: HttpFetcher, url: str) -> None:
-    if not job.polite.robots:
-        return
-    response = await fetcher.fetch(
-        Request(url=f"{origin(url)}/robots.txt", headers=_named(job, url))
-    )
-    if response.status != 200:
-        return
-    rules = RobotsRules.parse(response.body.decode("utf-8", "replace"))
-    if not rules.for_agent(job.http.agent_for(host_key(url))).decide(path_of(url)).allowed:
-        raise ConfigError(f"{url}: robots.txt forbids it; save the page and name the file")
-
-
 def _class_of(job: Job, judge: Judge, url: str, judged: PageClass) -> PageClass:
     ruling = judge.ruling(url, host_key(url))
     if ruling is not None and ruling.page_class is not None:
@@ -154,7 +106,19 @@ def _class_of(job: Job, judge: Judge, url: str, judged: PageClass) -> PageClass:
         if url in job.entries:
             return PageClass.NAV
         return _class_by_address(job, url) if job.article else judged
-    return PageClass.NAV if job.list_ is not None and url in job.entries else PageClass.DATA
+    if url in job.entries and not job.visits_all_again:
+        return entry_class(job)
+    return PageClass.DATA
+
+
+def _goes_on(job: Job, judge: Judge, page: ParsedPage, judged: str) -> bool:
+    """Tell whether a page is the next of a list: only its content says so, not its address."""
+    if job.kind is not Kind.LIST or job.list_ is None or judge.links is not None:
+        return False
+    assert page.document is not None
+    assert page.joiner is not None
+    sight = make_sight(page.document, page.joiner, now=time.time())
+    return judged == "nav" and bool(ListPage(job.list_).read(page.document, sight).items)
 
 
 def _rule_of(job: Job, judge: Judge, url: str, page_class: PageClass) -> str:
@@ -163,7 +127,9 @@ def _rule_of(job: Job, judge: Judge, url: str, page_class: PageClass) -> str:
         return ruling.extract
     if page_class is PageClass.NAV and job.list_ is not None:
         return LIST
-    return DETAIL if page_class is PageClass.DATA else NOTHING
+    named = ruling is not None and ruling.page_class is not None
+    is_detail = page_class is PageClass.DATA or (job.kind is not Kind.NEWS and not named)
+    return DETAIL if is_detail else NOTHING
 
 
 def _pick(trial: Trial, job: Job, page: ParsedPage) -> None:
@@ -189,6 +155,9 @@ def _class_by_address(job: Job, url: str) -> PageClass:
 
 def _unruled(job: Job, judge: Judge, url: str, trial: Trial) -> TriedLink:
     """Return what becomes of a link that no link rule speaks of."""
+    if not judge.follows_plain:
+        why = "a list job without link rules follows only what [list] finds"
+        return TriedLink(url=url, follow=False, page_class=None, why=why)
     if job.kind is Kind.NEWS and trial.page_class == "data":
         why = "links of an article are not followed"
         return TriedLink(url=url, follow=False, page_class=None, why=why)
@@ -202,11 +171,37 @@ def _unruled(job: Job, judge: Judge, url: str, trial: Trial) -> TriedLink:
     return TriedLink(url=url, follow=True, page_class=None, why="told apart once it is fetched")
 
 
+def _listed_links(
+    job: Job, judge: Judge, normaliser: Normaliser, trial: Trial
+) -> dict[str, TriedLink]:
+    """Return the links that the rules for lists have found, by their addresses."""
+    listed = trial.listed
+    if listed is None or job.list_ is None:
+        return {}
+    found = dict.fromkeys(listed.next_urls, ("nav", "list.next"))
+    if job.list_.continue_:
+        found |= {one.url: ("data", "list.detail_url") for one in listed.items if one.url}
+    links: dict[str, TriedLink] = {}
+    for url, (name, why) in found.items():
+        try:
+            normal = normaliser.absolute(url)
+        except UrlError:
+            continue
+        said = judge.explain(normal.url, normal.host, 1)
+        links[normal.url] = TriedLink(
+            url=normal.url,
+            follow=said.allowed,
+            page_class=name if said.allowed else None,
+            why=why if said.allowed else said.sentence,
+        )
+    return links
+
+
 def _links(job: Job, judge: Judge, page: ParsedPage, trial: Trial) -> list[TriedLink]:
     assert page.joiner is not None
     normaliser = Normaliser(job.urls.rules(), Fingerprinter(_SECRET))
     areas = None if judge.links is None else judge.links.areas(page.document)
-    found: dict[str, TriedLink] = {}
+    found = _listed_links(job, judge, normaliser, trial)
     for href in page.hrefs:
         try:
             normal = normaliser.link(page.joiner, href)
