@@ -115,8 +115,8 @@ class MongoCollection:
             await self._collection.bulk_write(changes, ordered=False)
         except BulkWriteError as error:
             told = error.details or {}
-            if told.get("writeConcernErrors") and not told.get("writeErrors"):
-                why = str(told["writeConcernErrors"][0].get("errmsg", "write concern"))
+            why = unsafe(told)
+            if why:
                 raise StoreUnavailable(
                     f"{self._shown} has not made records safe ({why}); see its log"
                 ) from error
@@ -150,6 +150,15 @@ class MongoCollection:
         if self._client is not None:
             client, self._client, self._held = self._client, None, None
             await client.close()
+
+
+def unsafe(told: Mapping[str, Any]) -> str:
+    """Return why what a bulk has written may be lost again; "" when it is safe.
+
+    Whatever of it was refused besides is refused again when all of it is repeated.
+    """
+    faults = told.get("writeConcernErrors")
+    return str(faults[0].get("errmsg") or "write concern") if faults else ""
 
 
 def key_of(record: PageRecord) -> str:

@@ -4,7 +4,7 @@ import pytest
 from outputs import page
 
 from skitter.pipeline.columns import NAMES
-from skitter.pipeline.mongo import key_of
+from skitter.pipeline.mongo import key_of, unsafe
 from skitter.pipeline.postgres_sql import TYPES, arrays_of, misfit, quoted, statements
 from skitter.pipeline.upsert import (
     MOST_NAMED,
@@ -82,3 +82,12 @@ def test_there_is_a_value_for_each_column_and_no_nul_in_any() -> None:
         "boolean",
         "jsonb",
     }
+
+
+def test_a_bulk_that_is_not_safe_is_repeated_whatever_else_was_refused() -> None:
+    refused = {"writeErrors": [{"index": 0, "code": 121, "errmsg": "validation"}]}
+    late = {"writeConcernErrors": [{"code": 64, "errmsg": "waiting for replication timed out"}]}
+    assert unsafe(refused) == ""
+    assert unsafe({**refused, "writeConcernErrors": []}) == ""
+    assert unsafe(late) == unsafe({**refused, **late}) == "waiting for replication timed out"
+    assert unsafe({"writeConcernErrors": [{}]}) == "write concern"
