@@ -7,18 +7,18 @@ line.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from enum import IntEnum
 from pathlib import Path
 from typing import Annotated, Final
 
-from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, ValidationError
 
 from skitter.cluster.relief import Picker
 from skitter.errors import ConfigError
 from skitter.job.load import PLACES, JobSettings, parse_toml, read_document
-from skitter.job.outputs import FILE_KINDS
+from skitter.job.outputs import FILE_KINDS, Output
 from skitter.job.problem import Vocabulary, refuse
 from skitter.job.spec import Job
 
@@ -103,6 +103,8 @@ class Resolved:
 
     settings: Settings
     said: Mapping[str, Said]
+    sinks: Mapping[str, Output] = field(default_factory=dict)
+    """What jobs that come over the API may name for their records; only a file can say it."""
 
     def job_flags(self) -> JobSettings:
         """Return what the command line says of the job; it wins over a job file."""
@@ -158,6 +160,7 @@ def resolve(flags: Mapping[str, object], environ: Mapping[str, str], cwd: Path) 
     """Return the settings of a process; a flag that is None was not given."""
     file = config_file(environ, cwd)
     in_file = {} if file is None else parse_toml(read_document(file), str(file))
+    sinks = _sinks(in_file.pop("sinks", {}), lambda name: f"{file}: {name}")
     given = {name: value for name, value in flags.items() if value is not None}
     said: dict[str, Said] = {}
     for name, value in _checked(in_file, lambda name: f"{file}: {name}").items():
@@ -167,7 +170,7 @@ def resolve(flags: Mapping[str, object], environ: Mapping[str, str], cwd: Path) 
     for name, value in _checked(given, flag_name).items():
         said[name] = Said(value=value, layer=Layer.COMMAND_LINE, place=flag_name(name))
     settings = Settings.model_validate({name: one.value for name, one in said.items()})
-    return Resolved(settings=settings, said=said)
+    return Resolved(settings=settings, said=said, sinks=sinks)
 
 
 def config_file(environ: Mapping[str, str], cwd: Path) -> Path | None:
@@ -264,6 +267,25 @@ def _checked(
     except ValidationError as error:
         raise refuse(error, VOCABULARY, place) from error
     return {name: getattr(settings, name) for name in data}
+
+
+class _Sinks(BaseModel):
+    sinks: dict[str, Output] = {}
+
+
+def _sinks(data: object, place: Callable[[str], str]) -> dict[str, Output]:
+    """Return the tables ``[sinks.NAME]`` of a file, checked."""
+    try:
+        found = _Sinks.model_validate({"sinks": data}).sinks
+    except ValidationError as error:
+        raise refuse(error, Vocabulary(model=_Sinks), place) from error
+    for name, sink in found.items():
+        if sink.keeps_secret:
+            raise ConfigError(
+                f"{place(f'sinks.{name}.url')}: a job with it is kept in the store, and a password"
+                " is not; write env:NAME or file:PATH"
+            )
+    return found
 
 
 def _from_environment(environ: Mapping[str, str]) -> dict[str, object]:

@@ -1,12 +1,15 @@
 """A real master with its service, in the process of the test."""
 
-from collections.abc import AsyncIterator
+import re
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import httpx
+from clusters import Background, command_line
 from fastapi import FastAPI
+from killable import family
 
 from skitter.api.app import create_app
 from skitter.wiring.service import Service, ServiceOptions, open_service
@@ -64,3 +67,37 @@ async def served(data: Path, *, workers: int = 0, **given: Any) -> AsyncIterator
             transport=transport, base_url="http://skitter", headers=bearer()
         ) as http:
             yield Served(master, service, app, http)
+
+
+class Up:
+    """``skitter up`` as a process of its own, over all the times it is started."""
+
+    def __init__(self, folder: Path, *words: str | Path, env: Mapping[str, str] | None = None):
+        folder.mkdir(parents=True, exist_ok=True)
+        self.folder = folder
+        self.data = folder / "state"
+        self._words = ("--data", self.data, *words)
+        self._env = {"SKITTER_TOKEN": ADMIN, **(env or {})}
+        self.port = 0
+
+    def start(self) -> Background:
+        """Start it, and wait until it serves."""
+        words = ("up", "--port", str(self.port), *self._words)
+        made = Background(self.folder, *words, env=self._env)
+        made.until_told("listening on ")
+        self.port = int(re.findall(r"listening on http://127\.0\.0\.1:(\d+)", made.told)[-1])
+        return made
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def http(self, role: str = "admin") -> httpx.Client:
+        """Return a client with the token of a role."""
+        return httpx.Client(base_url=self.url, headers=bearer(role), timeout=20)
+
+
+def service_pid(up: Background) -> int:
+    """Return the process that serves people."""
+    [pid] = [pid for pid in family(up.pid) if "skitter.api" in command_line(pid)]
+    return pid

@@ -3,20 +3,35 @@
 import os
 import sys
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from ipaddress import ip_address
 from pathlib import Path
+from typing import Protocol
 
-from skitter.cli.node_run import node_options, run_node, wanted_workers
+from skitter.cli.node_run import node_options, wanted_workers
 from skitter.cli.paths import check_hosts
 from skitter.cli.progress import make_display
 from skitter.cli.report import INTERRUPTED
-from skitter.cli.watched import run_watched
-from skitter.config import DEFAULT_CONCURRENCY, STATE_DIR, Settings, cold_place, resolve
+from skitter.cli.watched import Running, run_watched
+from skitter.config import DEFAULT_CONCURRENCY, STATE_DIR, Resolved, Settings, cold_place, resolve
 from skitter.errors import ConfigError
-from skitter.wiring.up import Master, UpOptions, open_up
+from skitter.wiring.up import UpOptions, open_up
 
 DEFAULT_PORT = 8440
 MASTER_FLAGS = frozenset({"data", "host", "port", "token"})
+
+
+class Up(Running[str], Protocol):
+    """What runs: a master, or a node of a store, each with its service."""
+
+    port: int
+    made_token: str
+    """The token, if it was made by this start; "" for one that was there or given."""
+    token: Path | None
+    """Where the token is, if it was not given."""
+
+    async def until_served(self) -> None:
+        """Return when people are served."""
 
 
 def up_on(params: Mapping[str, object]) -> int:
@@ -24,30 +39,40 @@ def up_on(params: Mapping[str, object]) -> int:
     given = {name: params[name] for name in Settings.model_fields if params.get(name) is not None}
     resolved = resolve(given, os.environ, Path.cwd())
     settings = resolved.settings
-    if "store" in given:
-        _refuse_address(given)
     # What is always set counts only where no flag asks for a master of this machine.
-    if "store" in given or (settings.store is not None and not given.keys() & MASTER_FLAGS):
-        return run_node(node_options(resolved))
-    cold_place(resolved, joins_store=False)
-    options = up_options(settings)
-    run_watched(lambda: _announced(options), make_display(quiet=options.quiet))
+    shares = "store" in given or (settings.store is not None and not given.keys() & MASTER_FLAGS)
+    options = up_options(resolved)
+    if shares:
+        run_watched(
+            lambda: _announced(options, _shared(resolved, options)),
+            make_display(quiet=options.quiet),
+        )
+    else:
+        cold_place(resolved, joins_store=False)
+        run_watched(
+            lambda: _announced(options, open_up(options)), make_display(quiet=options.quiet)
+        )
     return INTERRUPTED
 
 
-def _refuse_address(given: Mapping[str, object]) -> None:
-    """Raise when nodes are to come to an address, though Redis is where they meet."""
-    unused = [name for name in ("host", "port", "token") if name in given]
-    if unused:
-        raise ConfigError(f"--{unused[0]} and --store: nodes join the store itself; wanted one")
+def _shared(resolved: Resolved, options: UpOptions) -> AbstractAsyncContextManager[Up]:
+    from skitter.wiring.up_shared import open_shared_up  # noqa: PLC0415  brings a client
+
+    return open_shared_up(options, node_options(resolved))
 
 
-def up_options(settings: Settings) -> UpOptions:
+def up_options(resolved: Resolved) -> UpOptions:
     """Return what a master is started with."""
+    settings = resolved.settings
     check_hosts(settings.hosts)
+    host = settings.host or "127.0.0.1"
+    if not settings.token and not is_loopback(host):
+        raise ConfigError(
+            f"--host {host}: others can reach it there; wanted a token in SKITTER_TOKEN or --token"
+        )
     return UpOptions(
         data=settings.data or STATE_DIR / "up",
-        host=settings.host or "127.0.0.1",
+        host=host,
         port=DEFAULT_PORT if settings.port is None else settings.port,
         token=settings.token or "",
         workers=wanted_workers(settings),
@@ -57,15 +82,49 @@ def up_options(settings: Settings) -> UpOptions:
         hosts=settings.hosts,
         fast=bool(settings.fast),
         quiet=bool(settings.quiet),
+        serves=True,
+        sinks={
+            name: sink.model_dump(mode="json", exclude_none=True)
+            for name, sink in resolved.sinks.items()
+        },
     )
 
 
+def is_loopback(host: str) -> bool:
+    """Tell whether only this machine can reach an address."""
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
 @asynccontextmanager
-async def _announced(options: UpOptions) -> AsyncIterator[Master]:
-    """Say where the master listens before its progress is shown."""
-    async with open_up(options) as master:
+async def _announced(
+    options: UpOptions, opened: AbstractAsyncContextManager[Up]
+) -> AsyncIterator[Up]:
+    """Say where the service listens before its progress is shown."""
+    async with opened as up:
+        await up.until_served()
         if not options.quiet:
-            token = "" if master.token is None else f"; the token is in {master.token}"
-            where = f"http://{options.host}:{master.port}"
-            print(f"listening on {where}{token}", file=sys.stderr, flush=True)
-        yield master
+            told = "" if up.token is None else f"; the token is in {up.token}"
+            where = f"http://{bracketed(options.host)}:{up.port}"
+            print(f"listening on {where}{told}", file=sys.stderr, flush=True)
+            if token := _shown_token(up):
+                print(f"open {where}/#token={token}", file=sys.stderr, flush=True)
+        yield up
+
+
+def bracketed(host: str) -> str:
+    """Return an address as it stands in a URL."""
+    return f"[{host}]" if ":" in host else host
+
+
+def _shown_token(up: Up) -> str:
+    """Return the token if it is to be told: by the start that made it, and to a person's eyes."""
+    if up.token is None:
+        return ""
+    if sys.stderr.isatty():
+        return up.token.read_text(encoding="ascii").strip()
+    return up.made_token

@@ -5,6 +5,7 @@ import secrets
 from base64 import urlsafe_b64encode
 from hashlib import sha256
 from pathlib import Path
+from typing import NamedTuple
 
 from skitter.errors import ConfigError
 
@@ -19,18 +20,36 @@ def derived(admin: str, purpose: str) -> str:
     return urlsafe_b64encode(digest).rstrip(b"=").decode("ascii")
 
 
-def kept_token(data: Path) -> str:
+class Token(NamedTuple):
+    """The token of an admin."""
+
+    value: str
+    file: Path | None = None
+    """Where it is; None for one that was given."""
+    is_new: bool = False
+    """Whether it was made just now."""
+
+
+def admin_token(given: str, data: Path) -> Token:
+    """Return the token that was given, or that of a directory; the others are put beside it."""
+    found = Token(given) if given else _kept(data)
+    _keep_derived(data, found.value)
+    return found
+
+
+def _kept(data: Path) -> Token:
     """Return the token of a directory, made when there is none, readable for this user alone."""
     path = data / TOKEN_FILE
     try:
-        if not path.exists() or not path.read_text(encoding="ascii").strip():
+        known = path.read_text(encoding="ascii").strip() if path.exists() else ""
+        if not known:
             _write(path, secrets.token_urlsafe(32))
-        return path.read_text(encoding="ascii").strip()
+        return Token(path.read_text(encoding="ascii").strip(), path, is_new=not known)
     except OSError as error:
         raise _no_file(path, error) from error
 
 
-def keep_derived(data: Path, admin: str) -> None:
+def _keep_derived(data: Path, admin: str) -> None:
     """Write the tokens that follow from the first beside it."""
     for purpose in DERIVED:
         path = data / f"{TOKEN_FILE}.{purpose}"

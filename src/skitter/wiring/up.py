@@ -1,9 +1,9 @@
 """``skitter up``: a master that serves its store, writes the records and runs workers."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from skitter.cluster.housekeeping import Caretaker
@@ -23,9 +23,11 @@ from skitter.wiring.manager import NodeRun, manage
 from skitter.wiring.node_options import NodeOptions
 from skitter.wiring.nodes import NodesKeeper, children
 from skitter.wiring.running import caretaker, local_store
+from skitter.wiring.service import ServiceOptions
+from skitter.wiring.service_process import ServiceProcess, start_service
 from skitter.wiring.settings import answering
 from skitter.wiring.store import Store
-from skitter.wiring.tokens import NODE, TOKEN_FILE, derived, keep_derived, kept_token
+from skitter.wiring.tokens import NODE, Token, admin_token, derived
 from skitter.wiring.workers import SOCKET
 
 STATS_S = 1.0
@@ -47,6 +49,10 @@ class UpOptions:
     hosts: Path | None = None
     fast: bool = False
     quiet: bool = False
+    serves: bool = False
+    """Whether there is a process for people beside that for nodes."""
+    sinks: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
+    """What jobs that come over the API may name for their records."""
 
 
 class Master:
@@ -59,18 +65,26 @@ class Master:
         node: NodeRun,
         shell: RemoteShell,
         keeper: Caretaker,
-        token: Path | None,
+        token: Token,
     ) -> None:
         self.stats = CrawlStats()
         self.port = shell.port
-        self.token = token
+        self.token = token.file
         """Where the token is, if it was not given."""
+        self.made_token = token.value if token.is_new else ""
+        self.service: ServiceProcess | None = None
+        """Serves people, if they are to be served."""
         self._survey = Survey(store.reader, totals=True)
         self._found = Found()
         self._limits = limits
         self._node = node
         self._keeper = keeper
         self._stopping = asyncio.Event()
+
+    async def until_served(self) -> None:
+        """Return when people are served, if they are to be."""
+        if self.service is not None:
+            await self.service.until_ready()
 
     async def run(self) -> str:
         """Serve until stopped."""
@@ -82,8 +96,12 @@ class Master:
                 group.create_task(self._keep_limits()),
                 group.create_task(self._keeper.run()),
             ]
+            if self.service is not None:
+                tasks.append(group.create_task(self.service.run()))
             await self._stopping.wait()
             self._node.stop()
+            if self.service is not None:
+                await self.service.stop()
             await tasks[0]
             for task in tasks:
                 task.cancel()
@@ -96,6 +114,8 @@ class Master:
     def abort(self) -> None:
         """End the workers at once."""
         self._node.abort()
+        if self.service is not None:
+            self.service.kill()
         self._stopping.set()
 
     async def _look(self) -> None:
@@ -129,8 +149,9 @@ async def open_up(options: UpOptions) -> AsyncIterator[Master]:
         data = DataDir(options.data)
         data.acquire()
         stack.callback(data.release)
-        token = options.token or kept_token(options.data)
-        keep_derived(options.data, token)
+        token = admin_token(options.token, options.data)
+        told = service_options(options, token.value)
+        service = start_service(stack, told) if options.serves else None
         frontier = EmbeddedFrontier(data.frontier, durable=not options.fast)
         await frontier.open()
         stack.push_async_callback(frontier.close)
@@ -145,8 +166,8 @@ async def open_up(options: UpOptions) -> AsyncIterator[Master]:
         )
         limits = JobLimits(store)
         stack.push_async_callback(limits.close)
-        server = RemoteServer(frontier, secret=store.secret, clock=store.clock, token=token)
-        server.also_admit(derived(token, NODE))
+        server = RemoteServer(frontier, secret=store.secret, clock=store.clock, token=token.value)
+        server.also_admit(derived(token.value, NODE))
         server.guests = True
 
         async def at_work() -> bool:
@@ -155,7 +176,12 @@ async def open_up(options: UpOptions) -> AsyncIterator[Master]:
         jobs = JobHost(stack, store, recording, run, limits, at_work)
         await jobs.resume()
         path = options.data / SOCKET
-        shell = RemoteShell(server, tcp=(options.host, options.port), socket_path=path)
+        shell = RemoteShell(
+            server,
+            tcp=(options.host, options.port),
+            socket_path=path,
+            hand_over=None if service is None else service.hand_over,
+        )
         await shell.open()
         stack.push_async_callback(shell.close)
         node = await manage(stack, _own_workers(options, path), frontier, frontier, store.clock)
@@ -166,8 +192,22 @@ async def open_up(options: UpOptions) -> AsyncIterator[Master]:
         inspector = InspectServer(options.data, answer)
         await inspector.open()
         stack.push_async_callback(inspector.close)
-        token_file = None if options.token else options.data / TOKEN_FILE
-        yield Master(store, limits, node, shell, care, token_file)
+        if service is not None:
+            service.begin()
+        master = Master(store, limits, node, shell, care, token)
+        master.service = service
+        yield master
+
+
+def service_options(options: UpOptions, token: str) -> ServiceOptions:
+    """Return what the process for people is told."""
+    return ServiceOptions(
+        token=token,
+        data=str(options.data),
+        allow_private=options.allow_private,
+        hosts=None if options.hosts is None else str(options.hosts),
+        sinks={name: dict(sink) for name, sink in options.sinks.items()},
+    )
 
 
 def _own_workers(options: UpOptions, socket: Path) -> NodeOptions:

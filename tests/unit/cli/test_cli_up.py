@@ -23,7 +23,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def options(env: Mapping[str, str] | None = None, **flags: Any) -> UpOptions:
-    return up_options(resolve(flags, env or {}, Path.cwd()).settings)
+    return up_options(resolve(flags, env or {}, Path.cwd()))
 
 
 def test_a_master_listens_on_this_machine_alone_unless_told_otherwise() -> None:
@@ -48,7 +48,7 @@ def test_every_flag_arrives(here: Path) -> None:
         "fast": True,
         "quiet": True,
     }
-    assert options(**given) == UpOptions(**given)
+    assert options(**given) == UpOptions(**given, serves=True)
 
 
 def test_the_environment_and_a_file_say_the_same_as_flags(here: Path) -> None:

@@ -19,6 +19,7 @@ from aiohttp import web
 from skitter.errors import ConfigError
 from skitter.frontier.remote.address import ShortPath
 from skitter.frontier.remote.door import MOST_STRANGERS, STRANGER_S, Door
+from skitter.frontier.remote.reception import HandOver, Reception
 from skitter.frontier.remote.server import RemoteServer
 from skitter.frontier.remote.wire import MAX_BODY_BYTES, PATH, SESSION_HEADER
 
@@ -40,6 +41,7 @@ class RemoteShell:
         *,
         tcp: tuple[str, int] | None = None,
         socket_path: Path | None = None,
+        hand_over: HandOver | None = None,
         stranger_s: float = STRANGER_S,
         most_strangers: int = MOST_STRANGERS,
     ) -> None:
@@ -52,10 +54,12 @@ class RemoteShell:
         self._core = core
         self._tcp = tcp
         self._path = socket_path
+        self._hand_over = hand_over
+        """Takes connections to the TCP address that want something else; None has them all."""
         self._stranger_s = stranger_s
         self._most_strangers = most_strangers
         self._door: Door | None = None
-        self._listening: asyncio.Server | None = None
+        self._listening: asyncio.Server | Reception | None = None
         self._runners: list[web.AppRunner] = []
         self._has_socket = False
         self.port = 0
@@ -66,7 +70,7 @@ class RemoteShell:
         await self._core.open()
         try:
             if self._tcp is not None:
-                listening = _listen_tcp(*self._tcp)
+                listening = listen_tcp(*self._tcp)
                 self.port = listening.getsockname()[1]
                 await self._serve_strangers(listening)
             if self._path is not None:
@@ -122,11 +126,21 @@ class RemoteShell:
             server = runner.server
             assert server is not None
             self._door = Door(server, patience_s=self._stranger_s, most=self._most_strangers)
-            loop = asyncio.get_running_loop()
-            self._listening = await loop.create_server(self._door, sock=listening, backlog=BACKLOG)
+            await self._let_in(listening, self._door)
         except BaseException:
             listening.close()
             raise
+
+    async def _let_in(self, listening: socket.socket, door: Door) -> None:
+        if self._hand_over is None:
+            loop = asyncio.get_running_loop()
+            self._listening = await loop.create_server(door, sock=listening, backlog=BACKLOG)
+            return
+        patience_s, most = self._stranger_s, self._most_strangers
+        self._listening = reception = Reception(
+            listening, door, self._hand_over, patience_s=patience_s, most=most
+        )
+        reception.open()
 
     async def _answer_guarded(self, request: web.Request) -> web.Response:
         if not self._is_admitted(request):
@@ -176,7 +190,8 @@ def _error(status: int, code: str, message: str, field: str | None) -> web.Respo
     return web.Response(status=status, text=json.dumps(said), content_type="application/json")
 
 
-def _listen_tcp(host: str, port: int) -> socket.socket:
+def listen_tcp(host: str, port: int) -> socket.socket:
+    """Listen on an address; raises ``ConfigError`` when it cannot be had."""
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         family, _, _, _, address = found[0]
