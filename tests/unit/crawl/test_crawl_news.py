@@ -125,7 +125,8 @@ def test_where_a_redirect_led_is_remembered_though_nothing_was_there() -> None:
 def test_a_visit_that_was_broken_off_is_made_without_condition() -> None:
     first = History().after(record(1, etag='"a"'), b"one")
     second = first.after(record(2, etag='"b"'), b"two")
-    assert first.before(2) is first
+    assert first.before(2) == first
+    assert first.before(2, b"other rules").content == b""
     assert second.before(2).conditions("https://e.com/") == {}
     assert second.before(2).content == b""
     assert second.last == 2
