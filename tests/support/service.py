@@ -47,8 +47,10 @@ class Served:
 
 
 @asynccontextmanager
-async def served(data: Path, *, workers: int = 0, **given: Any) -> AsyncIterator[Served]:
-    """Open a master on a directory, and a service beside it without a process of its own."""
+async def a_service(
+    data: Path, *, workers: int = 0, **given: Any
+) -> AsyncIterator[tuple[Master, Service]]:
+    """Open a master on a directory, and a service beside it that serves nobody yet."""
     given.setdefault("allow_private", True)
     options = ServiceOptions(token=ADMIN, data=str(data), **given)
     up = UpOptions(
@@ -61,11 +63,21 @@ async def served(data: Path, *, workers: int = 0, **given: Any) -> AsyncIterator
         fast=True,
     )
     async with open_up(up) as master, open_service(options) as service:
+        yield master, service
+
+
+@asynccontextmanager
+async def served(data: Path, *, workers: int = 0, **given: Any) -> AsyncIterator[Served]:
+    """Open a master on a directory, and a service beside it without a process of its own."""
+    async with a_service(data, workers=workers, **given) as (master, service):
         app = create_app(service)
         transport = httpx.ASGITransport(app, raise_app_exceptions=False)
-        async with httpx.AsyncClient(
-            transport=transport, base_url="http://skitter", headers=bearer()
-        ) as http:
+        async with (
+            app.router.lifespan_context(app),
+            httpx.AsyncClient(
+                transport=transport, base_url="http://skitter", headers=bearer()
+            ) as http,
+        ):
             yield Served(master, service, app, http)
 
 

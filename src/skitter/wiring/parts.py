@@ -34,7 +34,7 @@ def make_fetcher(job: Job, options: RunOptions, reach: JobReach | None = None) -
         header_bytes=http.max_header_bytes,
         body_bytes=http.max_bytes,
     )
-    hosts = _hosts_table(options.hosts)
+    hosts = hosts_table(options.hosts)
     guard = AddressGuard(allow_private=options.allow_private)
     resolver = Resolver(guard, hosts=hosts, lookup=None if reach is None else reach.names)
     headers = default_headers(http.agent_for(HostKey("")))
@@ -136,7 +136,8 @@ def seen_options(job: Job) -> SeenOptions:
     )
 
 
-def _hosts_table(path: Path | None) -> HostsTable | None:
+def hosts_table(path: Path | None) -> HostsTable | None:
+    """Return the table of names that the operator maps by hand, if there is one."""
     if path is None:
         return None
     try:

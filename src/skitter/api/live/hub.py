@@ -64,6 +64,11 @@ class EventHub:
         return len(self._listeners)
 
     @property
+    def is_full(self) -> bool:
+        """Whether nobody else may listen."""
+        return self._present >= MOST_LISTENERS or self.is_closed
+
+    @property
     def is_reading(self) -> bool:
         """Whether events are read: somebody listens, or did a moment ago."""
         return self._somebody.is_set()
@@ -76,7 +81,7 @@ class EventHub:
     @asynccontextmanager
     async def listen(self, wanted: Filter, after: str = "") -> AsyncIterator[Listener]:
         """Listen to what passes a filter, also to what happened after an event if one is named."""
-        if self._present >= MOST_LISTENERS or self.is_closed:
+        if self.is_full:
             raise TooManyListeners
         self._present += 1
         try:

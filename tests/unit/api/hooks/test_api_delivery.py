@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 from event_log import Log
-from service import Served, served
+from service import a_service
 
 from skitter.api.hooks import receiver as receivers
 from skitter.api.hooks import schedule
@@ -24,6 +24,7 @@ from skitter.client.events import WebhookRow, WebhookWish
 from skitter.errors import ConfigError, NotFound, SkitterError
 from skitter.fetch.dns import Resolver
 from skitter.fetch.guard import AddressGuard
+from skitter.wiring.store import Store
 
 SECRET = "a secret of the test"
 
@@ -78,8 +79,8 @@ async def a_site() -> AsyncIterator[Site]:
 class World:
     """A store, its events, and processes that deliver them."""
 
-    def __init__(self, here: Served, guard: AddressGuard) -> None:
-        self.store = here.service.store
+    def __init__(self, store: Store, guard: AddressGuard) -> None:
+        self.store = store
         self.log = Log()
         self.guard = guard
         self.book = HookBook(self.store, self.log, guard)
@@ -112,8 +113,8 @@ class World:
 async def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[World]:
     monkeypatch.setattr(receivers, "PAUSE_S", 0.0)
     monkeypatch.setattr(schedule, "FIRST_S", 0.02)
-    async with served(tmp_path / "state") as here:
-        yield World(here, AddressGuard(allow_private=True))
+    async with a_service(tmp_path / "state") as (_, service):
+        yield World(service.store, AddressGuard(allow_private=True))
 
 
 async def test_events_arrive_in_order_signed_and_once(world: World) -> None:
