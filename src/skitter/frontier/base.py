@@ -159,6 +159,17 @@ class Frontier(Protocol):
         take the last ones, and a call that is repeated may tell them twice.
         """
 
+    async def count(self, counts: Mapping[str, int], at_ms: int) -> None:
+        """Add to counters over time, by name, at a moment of the store's clock.
+
+        A name may have one dimension: ``pages|job=ID``, ``pages|host=example.com``. Hosts are
+        counted by hour and day alone, and when there are very many in one, as ``host=other``. A
+        call that is repeated may count twice.
+        """
+
+    async def count_urls(self, urls: Mapping[str, int]) -> None:
+        """Count how often URLs were submitted; those that rarely were are forgotten."""
+
 
 class RecordWriter(Protocol):
     """Where the records of acks go, in the process that has the store to itself."""
@@ -288,6 +299,21 @@ class FrontierReader(Protocol):
         "" is from the oldest that is kept, "$" only what comes from now on. With ``wait_ms`` an
         answer waits as long for the first one, but no longer than a few seconds.
         """
+
+    async def series(
+        self, prefix: str, step: str, since_ms: int, until_ms: int, *, exact: bool = False
+    ) -> dict[str, dict[int, int]]:
+        """Return the counters whose names begin so, by the ms in which each of their steps begins.
+
+        Steps are ``10s``, ``minute``, ``hour`` and ``day``; those in which nothing was counted are
+        left out. ``until_ms`` is not part of the time. With ``exact`` it is that name alone.
+        """
+
+    async def url_counts(self, urls: Sequence[str]) -> list[int]:
+        """Return how often URLs were submitted, in order."""
+
+    async def top_urls(self, limit: int = 100) -> list[tuple[str, int]]:
+        """Return the URLs that were submitted most often, and how often."""
 
     async def latest_event(self) -> str:
         """Return the id of the last event, to read on from; "0" when there was none."""

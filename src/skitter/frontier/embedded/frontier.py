@@ -26,6 +26,7 @@ from skitter.frontier.embedded.reading import Reading
 from skitter.frontier.embedded.rocks import Rocks
 from skitter.frontier.embedded.seen.base import SeenSet
 from skitter.frontier.embedded.seen.choice import ROW, open_seen, seen_row
+from skitter.frontier.embedded.series import SeriesBook
 from skitter.frontier.embedded.tokens import Shared, Tokens
 from skitter.frontier.embedded.tuning import Tuner
 from skitter.frontier.embedded.vultures import Vultures
@@ -97,6 +98,7 @@ class EmbeddedFrontier(Questions):
         self._tuner = Tuner(core)
         self._journal = Journal(self._path / FOLDER)
         self._journal.open()
+        self._series = SeriesBook(rocks, self._clock)
         core.registry.load()
         self._handout.load_due()
         self._windows.load()
@@ -253,6 +255,14 @@ class EmbeddedFrontier(Questions):
     async def publish(self, events: Sequence[bytes]) -> None:
         """Keep events for who listens."""
         self._journal.append(events)
+
+    async def count(self, counts: Mapping[str, int], at_ms: int) -> None:
+        """Add to counters over time."""
+        self._series.add(counts, at_ms)
+
+    async def count_urls(self, urls: Mapping[str, int]) -> None:
+        """Count how often URLs were submitted."""
+        self._series.add_urls(urls)
 
     async def put_job(self, entry: JobEntry) -> JobNumber:
         """Create or update a job."""

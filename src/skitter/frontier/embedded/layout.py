@@ -9,6 +9,7 @@
 | content | job u32, digest | URL |
 | host | host u32 | HostRow |
 | queue | queue u32 | QueueRow |
+| series | see series.py | counters over time |
 | meta | name | version, secret, epoch, sequence, jobs, marks, seen-set and its journal |
 
 A *queue* is one host within one job, so the URLs of a host sit together in every family. All
@@ -29,7 +30,7 @@ from skitter.types import Fingerprint, HostKey, JobNumber, PageClass, Role
 
 FORMAT_VERSION = 2
 """1 kept totals and the marks of files under other names: such a crawl cannot be gone on with."""
-FAMILIES = ("seen", "q", "due", "page", "content", "host", "queue")
+FAMILIES = ("seen", "q", "due", "page", "content", "host", "queue", "series")
 
 QUEUED = b"q"
 SCHEDULED = b"s"

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from skitter.frontier.embedded.core import Core
 from skitter.frontier.embedded.journal import Journal
 from skitter.frontier.embedded.reading import Reading
+from skitter.frontier.embedded.series import SeriesBook
 from skitter.frontier.events import MAX_WAIT_MS, NEW
 from skitter.frontier.model import Counts, JobEntry, Sighting
 from skitter.types import Fingerprint, HostKey, JobNumber
@@ -16,6 +17,7 @@ class Questions:
     _core: Core
     _reading: Reading
     _journal: Journal
+    _series: SeriesBook
 
     async def jobs(self) -> dict[JobNumber, JobEntry]:
         """Return every job."""
@@ -84,6 +86,20 @@ class Questions:
             await journal.bell.wait(journal.bell.rings, min(wait_ms, MAX_WAIT_MS) / 1000)
             found = journal.read(after, limit)
         return found
+
+    async def series(
+        self, prefix: str, step: str, since_ms: int, until_ms: int, *, exact: bool = False
+    ) -> dict[str, dict[int, int]]:
+        """Return counters over time."""
+        return self._series.read(prefix, step, since_ms, until_ms, exact=exact)
+
+    async def url_counts(self, urls: Sequence[str]) -> list[int]:
+        """Return how often URLs were submitted."""
+        return self._series.urls(urls)
+
+    async def top_urls(self, limit: int = 100) -> list[tuple[str, int]]:
+        """Return the URLs that were submitted most often."""
+        return self._series.top_urls(limit)
 
     async def latest_event(self) -> str:
         """Return the id of the last event."""

@@ -43,6 +43,7 @@ from skitter.frontier.redis.moving import Moving
 from skitter.frontier.redis.nodes import Nodes
 from skitter.frontier.redis.owning import Owning
 from skitter.frontier.redis.reading import Reading
+from skitter.frontier.redis.series import SeriesBook
 from skitter.frontier.redis.tails import USUAL_SIZES, Sizes, Tails
 from skitter.frontier.redis.tuning import Tuner
 from skitter.frontier.redis.turns import Turns
@@ -88,6 +89,7 @@ class RedisFrontier:
         self._tuner = Tuner(core, self._agenda)
         self._reading = Reading(nodes, core.keys, core.now_word, tails)
         self._events = Events(nodes, core.keys)
+        self._series = SeriesBook(nodes, core.keys, core.clock.now_ms)
         self.moving = Moving(core, self._owning)
         """Hosts that are moved out of crowded slots."""
 
@@ -252,6 +254,14 @@ class RedisFrontier:
         """Add events to the stream of the store."""
         await self._events.publish(events)
 
+    async def count(self, counts: Mapping[str, int], at_ms: int) -> None:
+        """Add to counters over time."""
+        await self._series.add(counts, at_ms)
+
+    async def count_urls(self, urls: Mapping[str, int]) -> None:
+        """Count how often URLs were submitted."""
+        await self._series.add_urls(urls)
+
     async def put_job(self, entry: JobEntry) -> JobNumber:
         """Create or update a job."""
         return await self._control.put_job(entry)
@@ -361,6 +371,20 @@ class RedisFrontier:
     ) -> list[tuple[str, bytes]]:
         """Return events behind an id; waits for some if there are none."""
         return await self._events.read(after, limit, min(wait_ms, MAX_WAIT_MS))
+
+    async def series(
+        self, prefix: str, step: str, since_ms: int, until_ms: int, *, exact: bool = False
+    ) -> dict[str, dict[int, int]]:
+        """Return counters over time."""
+        return await self._series.read(prefix, step, since_ms, until_ms, exact=exact)
+
+    async def url_counts(self, urls: Sequence[str]) -> list[int]:
+        """Return how often URLs were submitted."""
+        return await self._series.urls(urls)
+
+    async def top_urls(self, limit: int = 100) -> list[tuple[str, int]]:
+        """Return the URLs that were submitted most often."""
+        return await self._series.top_urls(limit)
 
     async def latest_event(self) -> str:
         """Return the id of the last event."""

@@ -208,6 +208,14 @@ class RemoteFrontier:
         """Let everyone who listens know that something has happened."""
         await self._ask("publish", events)
 
+    async def count(self, counts: Mapping[str, int], at_ms: int) -> None:
+        """Add to counters over time."""
+        await self._ask("count", counts, at_ms)
+
+    async def count_urls(self, urls: Mapping[str, int]) -> None:
+        """Count how often URLs were submitted."""
+        await self._ask("count_urls", urls)
+
     # Jobs and hosts
 
     async def put_job(self, entry: JobEntry) -> JobNumber:
@@ -326,6 +334,24 @@ class RemoteFrontier:
         """Return events behind an id."""
         events: list[tuple[str, bytes]] = await self._ask("events", after, limit, wait_ms)
         return events
+
+    async def series(
+        self, prefix: str, step: str, since_ms: int, until_ms: int, *, exact: bool = False
+    ) -> dict[str, dict[int, int]]:
+        """Return counters over time."""
+        asked = (prefix, step, since_ms, until_ms, exact)
+        series: dict[str, dict[int, int]] = await self._ask("series", *asked)
+        return series
+
+    async def url_counts(self, urls: Sequence[str]) -> list[int]:
+        """Return how often URLs were submitted."""
+        counts: list[int] = await self._ask("url_counts", urls)
+        return counts
+
+    async def top_urls(self, limit: int = 100) -> list[tuple[str, int]]:
+        """Return the URLs that were submitted most often."""
+        urls: list[tuple[str, int]] = await self._ask("top_urls", limit)
+        return urls
 
     async def latest_event(self) -> str:
         """Return the id of the last event."""
