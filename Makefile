@@ -1,6 +1,6 @@
 # install · run · test · check · bench · soak · docs. `make run ARGS="crawl https://example.com"` crawls that.
 ARGS ?= demo
-TEST_PACKAGES := openssl postgresql redis-server sqlite3
+TEST_PACKAGES := chromium fonts-wqy-microhei openssl postgresql redis-server sqlite3
 BENCH_PACKAGES := nginx-light redis-server wget2
 .PHONY: install run test check bench soak docs lock
 

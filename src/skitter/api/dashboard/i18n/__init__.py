@@ -1,0 +1,1 @@
+"""The words of the dashboard, a table for each language."""

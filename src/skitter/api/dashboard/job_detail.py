@@ -1,0 +1,212 @@
+"""One job: how it stands, what it brings, and what can be done with it."""
+
+import json
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from nicegui import ui
+
+from skitter.api.dashboard import charts
+from skitter.api.dashboard.format import listing, number, part_of_path, percent, size
+from skitter.api.dashboard.job_acts import acts, limits_form
+from skitter.api.dashboard.parts import (
+    Tiles,
+    alarm,
+    bar,
+    bars,
+    button,
+    empty,
+    facts,
+    heading,
+    inside,
+    outside,
+    panel,
+    stack,
+    state_badge,
+    status_tone,
+)
+from skitter.api.dashboard.records import Records
+from skitter.api.dashboard.rejects import Rejects
+from skitter.api.dashboard.session import Viewer
+from skitter.client.calls import events as event_calls
+from skitter.client.calls import jobs as calls
+from skitter.client.jobs import JobDetail
+
+_EVERY_S: Final = 2.0
+_BACK: Final = {
+    "minute": timedelta(hours=1),
+    "hour": timedelta(days=2),
+    "day": timedelta(days=30),
+}
+
+
+async def show(viewer: Viewer, job_id: str) -> None:
+    """Draw the page."""
+    words = viewer.words
+    ui.page_title(f"{job_id} · Skitter")
+    job = await viewer.find(calls.job(job_id))
+    if job is None:
+        with panel(), empty(words("job.not_found"), words("job.not_found_next"), icon="search_off"):
+            button(words("job.all"), lambda: ui.navigate.to("/jobs"))
+        return
+    page = OneJob(viewer, job)
+    await page.draw()
+    ui.timer(_EVERY_S, page.refresh, immediate=False)
+
+
+class OneJob:
+    """What is on the page of a job."""
+
+    def __init__(self, viewer: Viewer, job: JobDetail) -> None:
+        self._viewer, self._words, self._job = viewer, viewer.words, job
+        self._step = "minute"
+
+    async def draw(self) -> None:
+        """Draw everything once; what changes is changed in place."""
+        words = self._words
+        with stack():
+            self._head = bar()
+            self._alarms = stack("tight")
+            self._tiles = Tiles(
+                (key, words(f"job.{key}" if key in _OWN else f"jobs.{key}"))
+                for key in ("pages", "ok", "failed", "queued", "scheduled", "bytes")
+            )
+            with ui.tabs().props("align=left dense no-caps") as tabs:
+                names = {key: ui.tab(key, words(f"job.tab_{key}")) for key in _TABS}
+            with ui.tab_panels(tabs, value="overview").props("animated=false"):
+                with ui.tab_panel(names["overview"]):
+                    self._overview()
+                for key in ("pages", "rejects"):
+                    with ui.tab_panel(names[key]):
+                        await self._list(key)
+                with ui.tab_panel(names["spec"]):
+                    self._definition()
+        self._show(self._job)
+        await self._draw_chart()
+
+    def _overview(self) -> None:
+        words = self._words
+        with stack():
+            with ui.element("div").classes("wide-narrow"):
+                with panel(words("job.speed")):
+                    steps = {step: words(f"job.per_{step}") for step in _BACK}
+                    choice = ui.toggle(steps, value=self._step).props("dense no-caps flat")
+                    choice.on_value_change(lambda event: self._other_step(event.value))
+                    self._chart = charts.chart(charts.count_bars("", []), words("job.speed"))
+                    self._chart.mark("job-chart")
+                with panel(words("job.codes")):
+                    self._codes = stack("tight")
+                    heading(words("job.errors"), 3)
+                    self._errors = stack("tight")
+            with ui.element("div").classes("two"):
+                with panel(words("job.tab_spec")):
+                    self._facts = ui.element("div")
+                with panel(words("job.limits")):
+                    limits_form(self._viewer, self._job)
+
+    async def _list(self, key: str) -> None:
+        with panel():
+            made = Records if key == "pages" else Rejects
+            shown = made(self._viewer, self._job.id)
+            with bar():
+                button(self._words("act.refresh"), shown.refresh, icon="refresh", style="quiet")
+        await shown.refresh()
+
+    def _definition(self) -> None:
+        with panel(), ui.element("pre").classes("log").props('tabindex="0"'):
+            text = json.dumps(self._job.spec, indent=2, ensure_ascii=False)
+            ui.label(text).style("display: contents")
+
+    async def _other_step(self, step: str) -> None:
+        self._step = step
+        await self._draw_chart()
+
+    async def refresh(self) -> None:
+        """Ask how the job stands, and show it."""
+        job = await self._viewer.read(calls.job(self._job.id))
+        if job is not None:
+            self._show(job)
+            await self._draw_chart()
+
+    def _show(self, job: JobDetail) -> None:
+        changed = job.state != self._job.state or not self._head.default_slot.children
+        self._job = job
+        if changed:
+            self._heading(job)
+        self._numbers(job)
+        self._alarms.clear()
+        with self._alarms:
+            for text in job.alarms[:5]:
+                alarm(text)
+
+    def _heading(self, job: JobDetail) -> None:
+        words = self._words
+        self._head.clear()
+        with self._head:
+            inside(words("nav.jobs"), "/jobs")
+            ui.label("/").classes("faint")
+            heading(job.id)
+            state_badge(job.state, words)
+            ui.label(words.known("kind", job.kind)).classes("soft grow")
+            with inside(
+                words("job.export"), f"/download/{part_of_path(job.id)}.csv", "q-btn second"
+            ) as link:
+                link.props("download")
+            acts(self._viewer, job, self.refresh)
+
+    def _numbers(self, job: JobDetail) -> None:
+        tiles = self._tiles
+        words = self._words
+        tiles.set("pages", number(job.pages), words("job.hosts") + f": {number(job.hosts)}")
+        tiles.set("ok", number(job.ok), percent(job.ok, job.pages))
+        tiles.set("failed", number(job.failed), percent(job.failed, job.pages))
+        tiles.set("queued", number(job.queued), words("overview.leased", n=number(job.leased)))
+        tiles.set(
+            "scheduled", number(job.scheduled), f"{words('job.refused')}: {number(job.refused)}"
+        )
+        tiles.set("bytes", size(job.bytes), f"{words('job.duplicates')}: {number(job.duplicates)}")
+        self._bars(self._codes, job.status_codes, "nothing_yet")
+        self._bars(self._errors, job.errors, "job.no_errors")
+        self._facts.clear()
+        with self._facts:
+            self._what(job)
+
+    def _bars(self, box: ui.element, counts: dict[str, int], none: str) -> None:
+        box.clear()
+        with box:
+            if counts:
+                bars(listing(counts)[:8], status_tone)
+            else:
+                ui.label(self._words(none)).classes("faint")
+
+    def _what(self, job: JobDetail) -> None:
+        words = self._words
+        records = job.records if isinstance(job.records, str) else ", ".join(job.records)
+        depth = words("job.no_limit") if job.depth is None else str(job.depth)
+        for entry in job.entries[:10]:
+            outside(entry)
+        facts(
+            [
+                (words("job.scope"), job.scope),
+                (words("job.depth"), depth),
+                (words("job.order"), job.order),
+                (words("jobs.owner"), job.owner),
+                (words("job.labels"), ", ".join(f"{k}={v}" for k, v in job.labels.items())),
+                (words("job.records"), records),
+                (words("job.sitemaps"), number(job.sitemaps)),
+                (words("job.rejected"), number(job.rejected)),
+                (words("job.stopped_by"), job.stopped_by),
+            ]
+        )
+
+    async def _draw_chart(self) -> None:
+        since = (datetime.now(UTC) - _BACK[self._step]).isoformat(timespec="seconds")
+        name = f"pages|job={self._job.id}"
+        answer = await self._viewer.read(event_calls.series(name, step=self._step, since=since))
+        if answer is not None:
+            points = sorted(charts.total(answer.series).items())
+            charts.redraw(self._chart, charts.count_bars(self._words("jobs.pages"), points))
+
+
+_TABS: Final = ("overview", "pages", "rejects", "spec")
+_OWN: Final = ("ok", "scheduled", "bytes")

@@ -1,0 +1,67 @@
+"""Both languages say the same things, and say everything that pages ask for."""
+
+import re
+from pathlib import Path
+from string import Formatter
+
+import pytest
+
+from skitter.api import dashboard
+from skitter.api.dashboard.i18n.words import TABLES, Words, choose
+from skitter.client.base import Role
+
+SOURCES = sorted(Path(dashboard.__file__).parent.glob("*.py"))
+ASKED = re.compile(r'words\(\s*"([a-z_.]+)"|_words\("([a-z_.]+)"')
+
+
+def _places(text: str) -> set[str | None]:
+    return {name for _, name, _, _ in Formatter().parse(text) if name is not None}
+
+
+def test_languages_have_the_same_keys() -> None:
+    assert TABLES["en"].keys() == TABLES["zh"].keys()
+
+
+@pytest.mark.parametrize("key", sorted(TABLES["en"]))
+def test_languages_have_the_same_places_for_values(key: str) -> None:
+    assert _places(TABLES["en"][key]) == _places(TABLES["zh"][key])
+    assert TABLES["zh"][key].strip()
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.stem)
+def test_pages_ask_for_words_that_are_there(path: Path) -> None:
+    asked = {one or other for one, other in ASKED.findall(path.read_text())}
+    assert asked <= TABLES["en"].keys()
+
+
+def test_chinese_is_chinese() -> None:
+    latin = {key for key, text in TABLES["zh"].items() if text.isascii()}
+    assert latin <= {"sites.robots", "sites.agent"}
+
+
+def test_every_role_has_a_name() -> None:
+    assert {f"role.{role}" for role in Role} <= TABLES["en"].keys()
+
+
+def test_values_come_into_their_places() -> None:
+    assert Words("en")("time.ago", span="3 s") == "3 s ago"
+    assert Words("zh")("time.ago", span="3 秒") == "3 秒前"
+
+
+def test_a_state_that_is_newer_than_the_table_is_shown_as_it_is() -> None:
+    assert Words("en").known("state", "hibernating") == "hibernating"
+
+
+@pytest.mark.parametrize(
+    ("cookie", "accepted", "chosen"),
+    [
+        ("zh", "en", "zh"),
+        ("xx", "zh-CN,zh;q=0.9,en;q=0.8", "zh"),
+        (None, "de-DE, en;q=0.5", "en"),
+        (None, None, "en"),
+    ],
+)
+def test_the_language_is_the_remembered_one_or_the_first_known(
+    cookie: str | None, accepted: str | None, chosen: str
+) -> None:
+    assert choose(cookie, accepted) == chosen
