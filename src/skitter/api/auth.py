@@ -90,16 +90,21 @@ def cookie_in(headers: Mapping[str, str]) -> str:
     return "" if found is None else found.value
 
 
-def role_of(request: Request) -> Role:
+async def role_of(request: Request) -> Role:
     """Return the role of the request at hand."""
+    return _role_of(request)
+
+
+# Dependencies are coroutines: a plain function would be sent to a thread for each request.
+def _role_of(request: Request) -> Role:
     role = request.scope.get("skitter.role")
     assert isinstance(role, Role), "a route outside of what is guarded"
     return role
 
 
 def _needs(wanted: Role) -> params.Depends:
-    def check(request: Request) -> Role:
-        role = role_of(request)
+    async def check(request: Request) -> Role:
+        role = _role_of(request)
         if RANKS[role] < RANKS[wanted]:
             raise ApiError(
                 403, f"this needs the token of an {wanted.value}; this is a {role.value}'s"

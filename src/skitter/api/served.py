@@ -12,8 +12,8 @@ MOST_ROWS = 1_000
 T = TypeVar("T")
 
 
-def service_of(request: Request) -> Service:
-    """Return the service of the app at hand."""
+async def service_of(request: Request) -> Service:
+    """Return the service of the app at hand; awaited, for a plain function is sent to a thread."""
     service = request.app.state.service
     assert isinstance(service, Service)
     return service

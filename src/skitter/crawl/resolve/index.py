@@ -1,7 +1,8 @@
 """The page index of a store: records by URL, requested or final, over all jobs or one.
 
 A URL is known under the fingerprint that the rules of a job give it, so it is normalised once for
-every distinct set of rules and looked up once for every job, all in one call.
+every distinct set of rules and looked up once for every job, all in one call. Look-ups at the same
+time share a call.
 """
 
 import time
@@ -9,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from skitter.crawl.resolve.found import Found, Kept, Page, read_note, tell
+from skitter.crawl.resolve.gather import Gather
 from skitter.errors import NotFound, UrlError
 from skitter.frontier.base import FrontierReader
 from skitter.frontier.model import JobEntry, is_pointer, pointed_url
@@ -36,6 +38,7 @@ class PageIndex:
 
     def __init__(self, reader: FrontierReader, secret: bytes) -> None:
         self._reader = reader
+        self._notes = Gather(reader.notes_of)
         self._fingerprint = Fingerprinter(secret)
         self._normalisers: dict[CanonicalRules, Normaliser] = {}
         self._rules_of: dict[str, CanonicalRules] = {}
@@ -133,11 +136,11 @@ class PageIndex:
 
     async def records(self, wanted: Sequence[Place]) -> list[Kept | None]:
         """Return what is kept under each place; where a redirect led there, its record."""
-        notes = await self._reader.notes_of(wanted)
+        notes = list(await self._notes(wanted))
         led = [number for number, note in enumerate(notes) if is_pointer(note)]
         if led:
             places = [self._place(wanted[n][0], pointed_url(notes[n])) for n in led]
-            for number, note in zip(led, await self._reader.notes_of(places), strict=True):
+            for number, note in zip(led, await self._notes(places), strict=True):
                 notes[number] = b"" if is_pointer(note) else note
         return [read_note(note) if note else None for note in notes]
 
