@@ -383,6 +383,22 @@ async def test_values_are_shared_until_their_time_is_over(rig: Rig) -> None:
     await rig.store.share({}, 5_000)
 
 
+async def test_values_that_are_shared_for_a_day_outlive_a_restart(rig: Rig) -> None:
+    await rig.store.share({"t:a": b"1", "t:b": b"\x00"}, 86_400_000)
+    rig.tick(10)
+    await rig.store.share({"t:b": b"later"}, 86_400_000)
+    await rig.restart()
+    assert await rig.store.shared(["t:a", "t:b", "t:c"]) == [b"1", b"later", None]
+    rig.tick(86_390)
+    assert await rig.store.shared(["t:a", "t:b"]) == [None, b"later"]
+    # What is over makes room for others, and takes nothing along that was shared anew.
+    await rig.store.share({f"t:{n}": b"" for n in range(5)}, 86_400_000)
+    assert await rig.store.shared(["t:a", "t:b", "t:4"]) == [None, b"later", b""]
+    rig.tick(10)
+    await rig.store.share({"t:5": b""}, 86_400_000)
+    assert await rig.store.shared(["t:b", "t:4", "t:5"]) == [None, b"", b""]
+
+
 @pytest.mark.parametrize("kind", SHARED)
 async def test_members_see_what_others_share(kind: str, tmp_path: Path) -> None:
     backend: Any = BACKENDS[kind](tmp_path, VirtualClock())

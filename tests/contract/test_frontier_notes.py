@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+import msgspec
 import pytest
 from frontier_backends import (
     BACKENDS,
@@ -158,3 +159,31 @@ async def test_a_dropped_job_takes_its_pointers_with_it(rig: Rig) -> None:
     await rig.store.drop_job(rig.job)
     fp = fingerprint(f"https://{FAR_HOST}/final")
     assert await rig.store.notes_of([(rig.job, FAR_HOST, fp)]) == [b""]
+
+
+async def test_a_url_that_is_visited_again_keeps_its_note_until_then(rig: Rig) -> None:
+    link = rig.link("a")
+    await rig.offer(link)
+    await rig.end(await rig.take_one(), note=NOTE)
+    assert await rig.store.forget(rig.job, link.host, link.fp, again=True)
+    assert await note_of(rig, link) == NOTE
+    assert (await rig.look(link)).state is UrlState.UNKNOWN
+    await rig.offer(msgspec.structs.replace(link, visit=2))
+    assert (await rig.store.counts(rig.job)).offered == 1
+    assert not await rig.store.forget(rig.job, link.host, link.fp, again=True)
+    rig.tick(1)
+    lease = await rig.take_one()
+    assert lease.visit == 2
+    assert not await rig.store.forget(rig.job, link.host, link.fp, again=True)
+    await rig.end(lease, note=b'{"visit":2}')
+    assert await note_of(rig, link) == b'{"visit":2}'
+    assert (await rig.store.counts(rig.job)).done == 1
+
+
+async def test_a_url_that_was_given_up_may_be_visited_again(rig: Rig) -> None:
+    link = rig.link("a")
+    await rig.offer(link)
+    await rig.end(await rig.take_one(), Result.DEAD, note=NOTE)
+    assert await rig.store.forget(rig.job, link.host, link.fp, again=True)
+    assert (await rig.offer(link)).new == 1
+    assert (await rig.store.counts(rig.job)).dead == 0

@@ -147,7 +147,10 @@ class Frontier(Protocol):
         """
 
     async def share(self, values: Mapping[str, bytes], ttl_ms: int) -> None:
-        """Let everyone have named values for a while; a store that is restarted may forget them."""
+        """Let everyone have named values for a while.
+
+        A store that is restarted may forget those that are shared for ten minutes or less.
+        """
 
     async def shared(self, names: Sequence[str]) -> list[bytes | None]:
         """Return the values of those names that somebody shares, in order."""
@@ -221,8 +224,14 @@ class FrontierControl(Protocol):
     async def clear(self, job: JobNumber, page_class: PageClass) -> int:
         """Forget the waiting URLs of one class; answers how many. Leased ones stay."""
 
-    async def forget(self, job: JobNumber, host: HostKey, fp: Fingerprint) -> bool:
-        """Make a URL unknown, so that it can be offered anew; False when unknown or leased."""
+    async def forget(
+        self, job: JobNumber, host: HostKey, fp: Fingerprint, again: bool = False
+    ) -> bool:
+        """Make a URL unknown, so that it can be offered anew; False when unknown or leased.
+
+        With ``again`` it is for another visit: what the page index keeps of it stays until then,
+        and one that waits to be visited is left alone, which answers False.
+        """
 
     async def set_host(
         self,

@@ -197,7 +197,7 @@ class Control:
         # Whoever offers it anew wants it fetched.
         self._core.brought.discard((queue.job, fp))
 
-    def forget(self, job: JobNumber, host: HostKey, fp: Fingerprint) -> bool:
+    def forget(self, job: JobNumber, host: HostKey, fp: Fingerprint, *, again: bool) -> bool:
         """Make one URL unknown."""
         core = self._core
         number = core.registry.known_number(job, host)
@@ -210,10 +210,11 @@ class Control:
         queue = core.registry.queue(job, host)
         cancelled = self.entry(job).state is JobState.CANCEL
         if state not in ENDED and not (cancelled and core.seen.marks_waiting):
-            return self._forget_pending(queue, fp, cancelled=cancelled)
+            return not again and self._forget_pending(queue, fp, cancelled=cancelled)
         change = core.change()
         core.seen.drop(change, key)
-        change.delete("page", key)
+        if not again:
+            change.delete("page", key)
         delta = change.delta(queue)
         if state == DONE:
             delta.done -= 1

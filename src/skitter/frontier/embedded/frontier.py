@@ -18,6 +18,7 @@ from skitter.frontier.embedded.gates import Gates
 from skitter.frontier.embedded.handout import Handout
 from skitter.frontier.embedded.intake import Intake
 from skitter.frontier.embedded.journal import FOLDER, Journal
+from skitter.frontier.embedded.lasting import Lasting
 from skitter.frontier.embedded.layout import FORMAT_VERSION, u32
 from skitter.frontier.embedded.leases import same_lease
 from skitter.frontier.embedded.locks import Locks
@@ -91,7 +92,8 @@ class EmbeddedFrontier(Questions):
         self._gates = Gates(core)
         self._locks = Locks(self._clock)
         self._windows = Windows(core)
-        self._tokens, self._shared = Tokens(self._clock), Shared(self._clock)
+        self._tokens = Tokens(self._clock)
+        self._shared = Shared(self._clock, Lasting(rocks, self._clock))
         self._handout = Handout(core, self._gates)
         self._control = Control(core)
         self._reading = Reading(core)
@@ -293,9 +295,11 @@ class EmbeddedFrontier(Questions):
         await self._sync()
         return removed
 
-    async def forget(self, job: JobNumber, host: HostKey, fp: Fingerprint) -> bool:
+    async def forget(
+        self, job: JobNumber, host: HostKey, fp: Fingerprint, again: bool = False
+    ) -> bool:
         """Make one URL unknown."""
-        return self._control.forget(job, host, fp)
+        return self._control.forget(job, host, fp, again=again)
 
     async def set_host(
         self,

@@ -1,9 +1,13 @@
-"""Tokens, and values that members share for a while. In memory only: a restart ends them all."""
+"""Tokens, and values that members share for a while.
+
+In memory: a restart ends them all, but for values that are shared for hours (``lasting.py``).
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import Final
 
 from skitter.clock import Clock
+from skitter.frontier.embedded.lasting import LASTING_MS, Lasting
 from skitter.frontier.limits import TURN_MS, Holding, TokenWish, deal
 
 SWEEP_ABOVE: Final = 1_000
@@ -54,14 +58,20 @@ class Tokens:
 class Shared:
     """Values that end by themselves."""
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, lasting: Lasting) -> None:
         self._clock = clock
+        self._lasting = lasting
         self._values: dict[str, tuple[bytes, float]] = {}
         self._sweep_above = SWEEP_ABOVE
         self._gone = 0
 
     def share(self, values: Mapping[str, bytes], ttl_ms: int) -> None:
-        """Keep values for a time."""
+        """Keep values for a time; those that were there under the same names are gone."""
+        if ttl_ms > LASTING_MS:
+            for name in values:
+                self._values.pop(name, None)
+            self._lasting.share(values, ttl_ms)
+            return
         boot = self._clock.boot()
         if len(self._values) > self._sweep_above:
             self._sweep(boot)
@@ -77,11 +87,12 @@ class Shared:
     def bury(self) -> int:
         """Forget the values whose time is over; answers how many were since the last call."""
         self._sweep(self._clock.boot())
-        gone, self._gone = self._gone, 0
+        gone, self._gone = self._gone + self._lasting.bury(), 0
         return gone
 
     def shared(self, names: Sequence[str]) -> list[bytes | None]:
         """Return the values that are there, in order."""
         boot = self._clock.boot()
-        found = (self._values.get(name) for name in names)
-        return [kept[0] if kept is not None and kept[1] > boot else None for kept in found]
+        kept = [self._values.get(name) for name in names]
+        lasting = iter(self._lasting.shared([n for n, k in zip(names, kept, strict=True) if not k]))
+        return [next(lasting) if k is None else k[0] if k[1] > boot else None for k in kept]

@@ -180,12 +180,12 @@ class Control:
             cursors = {tag: cursor for tag, cursor in cursors.items() if cursor != b"0"}
         return removed
 
-    async def forget(self, job: JobNumber, host: HostKey, fp: Fingerprint) -> bool:
+    async def forget(self, job: JobNumber, host: HostKey, fp: Fingerprint, *, again: bool) -> bool:
         """Make one URL unknown."""
         tag = self._core.keys.tag_of_host(host)
         searched, misses = 0, 0
         while True:
-            words = (job, host, *fingerprint_words(fp), searched)
+            words = (job, host, *fingerprint_words(fp), searched, int(again))
             answer: int = await self._core.call(tag, "forget", *words)
             if answer == IN_COLD:
                 if await self._tails.forget(job, host, fp):

@@ -278,9 +278,11 @@ class RedisFrontier:
         """Forget the waiting URLs of one class."""
         return await self._control.clear(job, page_class)
 
-    async def forget(self, job: JobNumber, host: HostKey, fp: Fingerprint) -> bool:
+    async def forget(
+        self, job: JobNumber, host: HostKey, fp: Fingerprint, again: bool = False
+    ) -> bool:
         """Make one URL unknown."""
-        return await self._control.forget(job, host, fp)
+        return await self._control.forget(job, host, fp, again=again)
 
     async def set_host(
         self,

@@ -236,9 +236,11 @@ class RemoteFrontier:
         removed: int = await self._ask("clear", job, page_class)
         return removed
 
-    async def forget(self, job: JobNumber, host: HostKey, fp: Fingerprint) -> bool:
+    async def forget(
+        self, job: JobNumber, host: HostKey, fp: Fingerprint, again: bool = False
+    ) -> bool:
         """Make a URL unknown."""
-        forgotten: bool = await self._ask("forget", job, host, fp)
+        forgotten: bool = await self._ask("forget", job, host, fp, again)
         return forgotten
 
     async def set_host(

@@ -12,7 +12,8 @@
 --
 -- skitter2_forget: makes one URL unknown.
 --
--- ARGV    now, job, host, fp, fp as bytes, how many records of its queue were searched before
+-- ARGV    now, job, host, fp, fp as bytes, how many records of its queue were searched before, 1 for
+--         another visit: its note stays, and one that waits is left alone
 -- Result  1 when it is forgotten, 0 when it is unknown or leased, 2 when it may be in the cold tier,
 --         or -n: not among the first n
 do
@@ -175,10 +176,12 @@ do
       count(S, job, H.domain, letter, -1)
       seen_del(S.P, job, fp)
       answer = 1
+    elseif args[7] == '1' then
+      answer = 0
     else
       answer = forget_pending(S, H, J, job, fp, args)
     end
-    if answer == 1 then redis.call('HDEL', S.P .. 'n:' .. job, fp) end
+    if answer == 1 and args[7] ~= '1' then redis.call('HDEL', S.P .. 'n:' .. job, fp) end
     settle(S)
     write_back(S)
     sets_end()
