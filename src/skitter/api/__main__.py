@@ -9,6 +9,7 @@ import msgspec
 import uvloop
 
 from skitter.api.app import create_app
+from skitter.api.dashboard.mount import mount
 from skitter.api.server import Server
 from skitter.cluster.crew import die_with_parent
 from skitter.crawl.load import raise_file_limit
@@ -42,7 +43,9 @@ async def _serve(
     options: ServiceOptions, line: socket.socket, listening: socket.socket | None
 ) -> None:
     async with open_service(options) as service:
-        server = Server(create_app(service), lambda: line.send(READY))
+        app = create_app(service)
+        mount(app)
+        server = Server(app, lambda: line.send(READY))
         server.take_from(line)
         await server.serve([] if listening is None else [listening])
 

@@ -1,18 +1,18 @@
 """The dashboard on the app of the API: one frame, in which pages are drawn by their address."""
 
-import time
+import logging
 from collections.abc import Awaitable, Callable
 from importlib.resources import files
 from typing import Final
-from urllib.parse import quote
 
 from fastapi import FastAPI, Request
 from nicegui import Client, ui
-from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Mount
 from starlette.staticfiles import StaticFiles
 
 from skitter import __version__
-from skitter.api.auth import COOKIE, Keys
+from skitter.api.auth import COOKIE
 from skitter.api.dashboard import (
     download,
     job_detail,
@@ -28,6 +28,7 @@ from skitter.api.dashboard import (
     rejects,
     sites,
 )
+from skitter.api.dashboard.door import Door
 from skitter.api.dashboard.session import Viewer
 from skitter.api.dashboard.transport import SELF, ViewerTransport
 from skitter.client.calls.base import me
@@ -53,32 +54,37 @@ _HEAD: Final = (
 
 
 def mount(app: FastAPI) -> None:
-    """Put the dashboard on an app whose state has the keys of the service."""
+    """Put the dashboard on an app whose state has the keys of the service.
+
+    NiceGUI is one for a process, so this is done once in each.
+    """
+    # It tells of every address that nobody has, and of every page that was left early.
+    logging.getLogger("nicegui").setLevel(logging.ERROR)
     app.include_router(login.router)
     app.include_router(download.router)
-    static = str(files("skitter.api.dashboard").joinpath("static"))
-    app.mount("/_skitter", StaticFiles(directory=static))
+    static = files("skitter.api.dashboard").joinpath("static")
+    app.mount("/_skitter", StaticFiles(directory=str(static)))
     show = _page(app)
     for path in PAGES:
         ui.page(path, dark=None, response_timeout=15.0)(show)
     ui.run_with(
         app,
         title="Skitter",
-        favicon=files("skitter.api.dashboard").joinpath("static/mark.svg").read_text("utf-8"),
+        favicon=static.joinpath("mark.svg").read_text("utf-8"),
         tailwind=False,
         show_welcome_message=False,
         binding_refresh_interval=None,
         reconnect_timeout=10.0,
     )
+    whole = app.router.routes.pop()
+    assert isinstance(whole, Mount)
+    app.router.routes.append(Door(whole.app, app.state.keys, PAGES))
 
 
 def _page(app: FastAPI) -> Callable[[Request, Client], Awaitable[Response | None]]:
     async def show(request: Request, client: Client) -> Response | None:
-        cookie = request.cookies.get(COOKIE, "")
-        keys: Keys = app.state.keys
-        if keys.role_in(cookie, time.time()) is None:
-            return RedirectResponse(f"/login?next={quote(_address(request))}", 303)
-        api = AsyncClient(SELF, transport=ViewerTransport(app, cookie))
+        transport = ViewerTransport(app, request.cookies.get(COOKIE, ""))
+        api = AsyncClient(SELF, transport=transport)
         client.on_delete(api.close)
         try:
             viewer = Viewer(api, await api.send(me()), login.words_of(request))
@@ -94,8 +100,3 @@ def _draw(viewer: Viewer) -> None:
     ui.add_head_html(_HEAD)
     with layout.frame(viewer):
         ui.sub_pages(PAGES, data={"viewer": viewer})
-
-
-def _address(request: Request) -> str:
-    query = request.url.query
-    return request.url.path + (f"?{query}" if query else "")
