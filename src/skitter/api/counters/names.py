@@ -1,0 +1,67 @@
+"""What of the counters is asked for: one by its name, or all whose names begin so."""
+
+import re
+from datetime import datetime
+from typing import Final, NamedTuple
+
+from skitter.api.counters.steps import LENGTH_MS, MOST_POINTS, POINTS
+from skitter.client.events import Step
+from skitter.errors import ConfigError
+
+GROUPS: Final = frozenset({"status", "module"})
+"""Names that stand for several counters, as in ``status:200``."""
+MOST_NAME: Final = 300
+_DIMENSION = re.compile(r"[a-z_]+(?::[\w.-]+)?\|(?:job|kind|host|node)")
+
+
+class Asked(NamedTuple):
+    """A name, or how names begin."""
+
+    text: str
+    exact: bool
+
+
+class Stretch(NamedTuple):
+    """From when to when, both included."""
+
+    since_ms: int
+    until_ms: int
+
+
+def asked_for(name: str) -> Asked:
+    """Read a name: ``pages``, ``pages|job=a``, ``pages|job`` for every job, ``status``, ``a*``."""
+    if not 0 < len(name) <= MOST_NAME or not name.isprintable():
+        raise ConfigError(f"name: wanted the name of a counter, got {name[:40]!r}")
+    if name.endswith("*"):
+        return Asked(name[:-1], exact=False)
+    if name in GROUPS:
+        return Asked(f"{name}:", exact=False)
+    if _DIMENSION.fullmatch(name):
+        return Asked(f"{name}=", exact=False)
+    return Asked(name, exact=True)
+
+
+def stretch_of(step: Step, since: str | None, until: str | None, now_ms: int) -> Stretch:
+    """Return which time is asked for; raises when that is too long for the step, or upside down."""
+    until_ms = now_ms if until is None else time_ms("until", until)
+    length = LENGTH_MS[step]
+    since_ms = until_ms - POINTS[step] * length if since is None else time_ms("since", since)
+    if since_ms > until_ms:
+        raise ConfigError("since: wanted a time before the end")
+    if (until_ms - since_ms) // length > MOST_POINTS:
+        raise ConfigError(f"since: more than {MOST_POINTS} steps; wanted a longer step, or less")
+    return Stretch(since_ms, until_ms)
+
+
+def time_ms(field: str, text: str) -> int:
+    """Read a time in RFC 3339, or in seconds since the epoch."""
+    if re.fullmatch(r"[0-9]{1,11}(\.[0-9]{1,6})?", text):
+        return round(float(text) * 1000)
+    try:
+        found = datetime.fromisoformat(text)
+        at_ms = round(found.timestamp() * 1000)
+    except (ValueError, OverflowError):
+        found, at_ms = None, -1
+    if at_ms < 0 or found is None or found.tzinfo is None:
+        raise ConfigError(f"{field}: wanted a time as 2026-01-31T12:00:00Z")
+    return at_ms
