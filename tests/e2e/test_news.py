@@ -62,13 +62,15 @@ def all_recorded(run: Run, room: Newsroom) -> bool:
     return found == {room.url(one.path) for one in room.articles}
 
 
-@pytest.mark.parametrize(("where", "entry"), [("directory", "/moved"), ("redis", "/")])
+@pytest.mark.parametrize(
+    ("where", "entry"), [("directory", "/moved"), ("redis", "/"), ("workers", "/")]
+)
 def test_every_article_is_recorded_once_within_a_period(
     tmp_path: Path, where: str, entry: str
 ) -> None:
-    store = ["--store", own_store()] if where == "redis" else []
+    flags = {"redis": lambda: ["--store", own_store()], "workers": lambda: ["--workers", "2"]}
     with Newsroom() as room:
-        run = run_of(room.url(entry), tmp_path, "", *store)
+        run = run_of(room.url(entry), tmp_path, "", *flags.get(where, list)())
         with watching(run):
             wait_for(lambda: all_recorded(run, room), why="the first articles")
             for section in ("world", "sport"):
@@ -197,7 +199,7 @@ def test_a_window_lets_every_page_come_again_but_not_at_once(tmp_path: Path) -> 
         job = tmp_path / "job.toml"
         job.write_text(
             f'id = "w"\nentries = ["{site.url()}"]\nsitemaps = "no"\n'
-            'refresh = {policy = "window", days = 0.00012}\n'
+            'refresh = {policy = "window", days = 0.00006}\n'
         )
         run = Run(tmp_path, ["--job", str(job)], ["--allow-private", "--delay", "0"])
         with watching(run):

@@ -33,10 +33,11 @@ from skitter.frontier.remote.wire import (
 
 CONTROL_VERBS = frozenset(name for name in vars(FrontierControl) if name in VERBS)
 GUEST_MARKS = re.compile(
-    r"(robots|scope|traps|linked|aliases|job:[0-9]+:archive|nodes:(list|pulse|answer)):"
+    r"(robots|scope|traps|linked|aliases|templates|drift|history|job:[0-9]+:archive"
+    r"|nodes:(list|pulse|answer)):"
 )
-"""Marks that a child may keep: what it learned of sites, where its own archive ends, and how the
-workers of its machine stand. It may answer orders, and give none.
+"""Marks that a child may keep: what it learned of sites and of pages that come again, where its own
+archive ends, and how the workers of its machine stand. It may answer orders, and give none.
 """
 SILENCE_S = 5.0
 SWEEP_S = 0.5

@@ -8,12 +8,29 @@ from typing import Any
 
 import pytest
 
+from skitter.crawl.commit import scope_mark, traps_mark
+from skitter.crawl.drift import drift_mark
+from skitter.crawl.history import history_mark
+from skitter.crawl.linked import linked_mark
+from skitter.crawl.news import templates_mark
+from skitter.crawl.recording import job_mark
 from skitter.errors import ConfigError, Fenced, FrontierError, StoreUnavailable
 from skitter.frontier.embedded.frontier import EmbeddedFrontier
-from skitter.frontier.model import Ack, Claim, Grant, JobEntry, Lease, Link, Receipt, Result
+from skitter.frontier.model import (
+    JOB_MARKS,
+    Ack,
+    Claim,
+    Grant,
+    JobEntry,
+    Lease,
+    Link,
+    Receipt,
+    Result,
+)
 from skitter.frontier.remote import server as server_module
-from skitter.frontier.remote.server import MEMBERS_MARK, RemoteServer
+from skitter.frontier.remote.server import GUEST_MARKS, MEMBERS_MARK, RemoteServer
 from skitter.frontier.remote.wire import VERBS, Call, Closing, SessionLost, Welcome
+from skitter.pipeline.base import SINK_MARKS
 from skitter.testing.virtual_clock import VirtualClock
 from skitter.types import Fingerprint, HostKey, JobNumber
 
@@ -506,3 +523,20 @@ async def test_a_master_whose_children_had_left_begins_at_once(rig: Rig) -> None
     await rig.restart()
     assert await rig.store.mark(MEMBERS_MARK) == b""
     assert len(await (await rig.child("b")).claim()) == 1
+
+
+def test_a_child_keeps_what_it_learned_and_nothing_of_the_outputs() -> None:
+    job, fp = JobNumber(3), Fingerprint(7)
+    learned = [
+        scope_mark(job),
+        f"{traps_mark(job)}a.test",
+        linked_mark(job, "child"),
+        templates_mark(job, "child"),
+        f"{drift_mark(job)}detail.title",
+        history_mark(job, fp),
+    ]
+    assert all(map(GUEST_MARKS.match, learned)), learned
+    own = {name.partition(":")[0] for name in learned} | {"aliases", "job"}
+    # Whoever adds a kind of mark that goes with jobs says here who writes it.
+    assert own == set(JOB_MARKS)
+    assert not GUEST_MARKS.match(job_mark(job, f"{SINK_MARKS}jsonl:out.jsonl"))
