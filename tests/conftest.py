@@ -5,3 +5,5 @@ from hypothesis import settings
 # How long one example takes says more about the machine than about the code.
 settings.register_profile("skitter", deadline=None)
 settings.load_profile("skitter")
+
+pytest_plugins = ["browser_fixtures"]

@@ -46,6 +46,8 @@ def status_bars(series: Sequence[Series]) -> Options:
     """Return a chart of stacked bars over time, one colour for each class of status codes."""
     classes: dict[str, dict[int, float]] = {}
     for one in series:
+        if "|" in one.name:
+            continue
         code = one.name.partition("|")[0].partition(":")[2][:1]
         into = classes.setdefault(code if code in CLASS_COLOURS else "", {})
         for at, n in line_of(one.points):

@@ -108,7 +108,7 @@ def _text_and_fields(words: Words, page: PageRow) -> None:
         facts((name, value_text(value)) for name, value in page.fields.items())
     heading(words("pages.text"), 3)
     if page.text:
-        with ui.element("pre").classes("text").props('tabindex="0"').mark("page-text"):
+        with ui.element("pre").classes("text").props('tabindex="0"'):
             ui.label(page.text[:_TEXT]).style("display: contents")
     else:
         ui.label(words("pages.no_text")).classes("faint")

@@ -93,7 +93,6 @@ class OneJob:
                     choice = ui.toggle(steps, value=self._step).props("dense no-caps flat")
                     choice.on_value_change(lambda event: self._other_step(event.value))
                     self._chart = charts.chart(charts.count_bars("", []), words("job.speed"))
-                    self._chart.mark("job-chart")
                 with panel(words("job.codes")):
                     self._codes = stack("tight")
                     heading(words("job.errors"), 3)

@@ -124,7 +124,7 @@ class NewJob:
                         ui.label(words(f"kind.{kind}")).style("display: contents")
                     with ui.element("span"):
                         ui.label(words(f"new.kind_{kind}")).style("display: contents")
-                card.mark(f"kind-{kind}").on("click", lambda kind=kind: self._choose(kind))
+                card.on("click", lambda kind=kind: self._choose(kind))
                 card.props["data-kind"] = kind
                 self._kinds[kind] = card
 

@@ -40,7 +40,6 @@ class Nodes:
             heading(words("nodes.title"))
             with panel(words("nodes.speed_chart")):
                 self._chart = charts.chart(charts.lines([]), words("nodes.speed_chart"))
-                self._chart.mark("nodes-chart")
             with panel(words("nodes.title")):
                 self._nodes = tables.table(_columns(words), label=words("nodes.title"))
                 self._none = ui.element("div")
@@ -59,14 +58,15 @@ class Nodes:
         if not answer.nodes:
             with self._none:
                 empty(words("nodes.none"), words("nodes.none_next"), icon="dns")
-        series = await node_series(self._viewer, "*")
+        series = await node_series(self._viewer)
         charts.redraw(self._chart, speed_lines(series, words))
 
 
-async def node_series(viewer: Viewer, node: str) -> Sequence[Series]:
-    """Return what nodes have fetched in the last minutes; "*" means all of them."""
+async def node_series(viewer: Viewer, node: str | None = None) -> Sequence[Series]:
+    """Return what one node has fetched in the last minutes, or each of them."""
     since = (datetime.now(UTC) - _BACK).isoformat(timespec="seconds")
-    answer = await viewer.read(event_calls.series(f"pages|node={node}", step="10s", since=since))
+    name = "pages|node" if node is None else f"pages|node={node}"
+    answer = await viewer.read(event_calls.series(name, step="10s", since=since))
     return answer.series if answer is not None else ()
 
 

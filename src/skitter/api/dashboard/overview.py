@@ -59,7 +59,6 @@ class Overview:
         with ui.element("div").classes("wide-narrow"):
             with panel(words("overview.speed_chart")):
                 self._speed = charts.chart(charts.lines([]), words("overview.speed_chart"))
-                self._speed.mark("speed-chart")
             self._codes = self._box("overview.codes")
         with ui.element("div").classes("two"):
             with panel(words("overview.codes_chart")):

@@ -62,7 +62,8 @@ class Tiles:
         self._values: dict[str, tuple[ui.label, ui.label]] = {}
         with ui.element("div").classes("tiles"):
             for key, label in names:
-                with ui.element("div").classes("tile").mark(f"tile-{key}"):
+                with ui.element("div").classes("tile") as tile:
+                    tile.props["data-tile"] = key
                     ui.label(label).classes("label")
                     self._values[key] = (
                         ui.label(NOTHING).classes("value"),

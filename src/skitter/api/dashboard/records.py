@@ -59,6 +59,12 @@ def row_of(page: PageRow, words: Words) -> tables.Cells:
     )
 
 
+def _code(text: str | None) -> str:
+    """Return what may be a status code; nothing while it is being typed."""
+    code = (text or "").strip()
+    return code if code.isdecimal() and len(code) == 3 else ""
+
+
 class Records:
     """A list of the records of one job, and its filters."""
 
@@ -95,7 +101,7 @@ class Records:
         values = {
             "q": self._text.value,
             "host": self._host.value,
-            "status": self._status.value,
+            "status": _code(self._status.value),
             "outcome": self._outcome.value,
         }
         return {name: value.strip() for name, value in values.items() if value and value.strip()}

@@ -25,7 +25,7 @@
     going = 0;
     if (soon && click(`[data-go="${CSS.escape(event.key)}"]`)) return event.preventDefault();
     if (event.key === "g") going = Date.now();
-    else if (event.key === "/") { const find = document.querySelector("[data-find] input"); if (find) { find.focus(); event.preventDefault(); } }
+    else if (event.key === "/") { const find = document.querySelector("input[data-find]"); if (find) { find.focus(); event.preventDefault(); } }
     else if (event.key === "?") click("[data-help]");
     else if (event.key === "n") click("[data-new]");
     else if (event.key === "t") window.skitter.toggleTheme();

@@ -1,0 +1,107 @@
+"""How pages look and are used: widths, themes, languages, the keyboard, roles, signing in."""
+
+from collections.abc import Callable
+
+import pytest
+from browsing import NARROW, WIDE, Visitor
+
+pytestmark = pytest.mark.e2e
+
+Visit = Callable[..., Visitor]
+PATHS = ("/", "/jobs", "/jobs/new", "/pages", "/rejects", "/nodes", "/sites", "/live")
+
+
+@pytest.mark.parametrize("size", [WIDE, NARROW], ids=["1280", "390"])
+def test_no_page_scrolls_sideways(visit: Visit, size: tuple[int, int]) -> None:
+    visitor = visit(size=size)
+    for path in PATHS:
+        visitor.go(path)
+        visitor.page.locator("main h1").wait_for()
+        assert not visitor.scrolls_sideways(), path
+    assert visitor.page.locator("nav.side").is_visible()
+
+
+def test_the_theme_is_remembered(visit: Visit) -> None:
+    visitor = visit(color_scheme="light")
+    theme = "document.documentElement.dataset.theme"
+    assert visitor.page.evaluate(theme) == "light"
+    visitor.button("Light or dark").click()
+    assert visitor.page.evaluate(theme) == "dark"
+    background = "getComputedStyle(document.body).backgroundColor"
+    assert visitor.page.evaluate(background) == "rgb(15, 20, 24)"
+    visitor.go("/jobs")
+    assert visitor.page.evaluate(theme) == "dark"
+    assert visitor.page.locator("body.body--dark").count() == 1
+
+
+def test_without_a_choice_the_theme_is_that_of_the_system(visit: Visit) -> None:
+    visitor = visit(color_scheme="dark")
+    assert visitor.page.evaluate("document.documentElement.dataset.theme") == "dark"
+
+
+def test_everything_is_there_in_chinese(visit: Visit) -> None:
+    visitor = visit()
+    visitor.button("中文").click()
+    visitor.page.get_by_role("heading", name="总览").wait_for()
+    for path, title in (("/jobs", "任务"), ("/nodes", "节点"), ("/jobs/new", "新建任务")):
+        visitor.go(path)
+        visitor.page.get_by_role("heading", name=title, level=1).wait_for()
+    visitor.button("English").click()
+    visitor.page.get_by_role("heading", name="New job", level=1).wait_for()
+
+
+def test_the_keyboard_is_enough(visit: Visit) -> None:
+    visitor = visit()
+    page = visitor.page
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent") == "Skip to the content"
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.tagName") == "MAIN"
+    page.keyboard.press("g")
+    page.keyboard.press("j")
+    page.get_by_role("heading", name="Jobs", level=1).wait_for()
+    page.keyboard.press("/")
+    assert page.evaluate("document.activeElement.tagName") == "INPUT"
+    page.keyboard.type("gs?")
+    page.keyboard.press("Tab")
+    page.evaluate("document.activeElement.blur()")
+    assert page.url.endswith("/jobs")
+    page.keyboard.press("?")
+    page.get_by_role("dialog").get_by_text("Keyboard shortcuts").wait_for()
+    page.keyboard.press("Escape")
+    page.get_by_role("dialog").wait_for(state="detached")
+    page.keyboard.press("n")
+    page.get_by_role("heading", name="New job").wait_for()
+
+
+def test_what_has_the_focus_can_be_seen(visit: Visit) -> None:
+    page = visit().page
+    for _ in range(3):
+        page.keyboard.press("Tab")
+    style = "getComputedStyle(document.activeElement).outlineStyle"
+    assert page.evaluate(style) == "solid"
+
+
+def test_a_reader_is_offered_nothing_that_changes_something(visit: Visit) -> None:
+    visitor = visit("reader")
+    visitor.go("/jobs")
+    visitor.page.locator("main h1").wait_for()
+    assert visitor.button("New job").count() == 0
+    visitor.go("/sites")
+    visitor.page.get_by_role("tab", name="Settings").wait_for()
+    assert visitor.button("Save").count() == 0
+
+
+def test_signing_out_and_in_again(visit: Visit) -> None:
+    visitor = visit()
+    page = visitor.page
+    visitor.button("Sign out").click()
+    page.get_by_label("Access token").fill("wrong")
+    visitor.button("Sign in").click()
+    page.get_by_text("This token is not right.").wait_for()
+    visitor.trouble.clear()  # the browser itself notes that 401
+    page.goto(f"{visitor.service.url}/jobs")
+    assert "/login?next=%2Fjobs" in page.url
+    page.get_by_label("Access token").fill(visitor.service.token)
+    page.keyboard.press("Enter")
+    page.get_by_role("heading", name="Jobs", level=1).wait_for()

@@ -1,0 +1,185 @@
+"""A browser on the pages of a real service: it notes what goes wrong and what leaves the origin."""
+
+import secrets
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import httpx
+from clusters import Background
+from playwright.sync_api import Browser, ConsoleMessage, Locator, Page, Request, sync_playwright
+
+from skitter.wiring.tokens import OPERATOR, READER, derived
+
+ARGUMENTS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+WIDE, NARROW = (1280, 820), (390, 844)
+START_S = 60.0
+
+
+@contextmanager
+def chromium() -> Iterator[Browser]:
+    """Start Debian's chromium."""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=ARGUMENTS)
+        yield browser
+        browser.close()
+
+
+@dataclass
+class Service:
+    """``skitter up`` in processes of its own."""
+
+    up: Background
+    url: str
+    token: str
+    data: Path
+
+    def token_of(self, role: str) -> str:
+        names = {"operator": OPERATOR, "reader": READER}
+        return derived(self.token, names[role]) if role in names else self.token
+
+    def api(self, method: str, path: str, **given: Any) -> Any:
+        """Call the API as an admin; return what it answers."""
+        headers = {"Authorization": f"Bearer {self.token}"}
+        answer = httpx.request(method, self.url + path, headers=headers, timeout=20, **given)
+        assert answer.is_success, answer.text
+        return answer.json() if answer.content else None
+
+    def add_job(self, **job: Any) -> str:
+        given = {"polite": {"delay": 0}, **job}
+        return str(self.api("POST", "/v1/jobs", json=given)["id"])
+
+    def until(self, what: str, is_so: Callable[[], object], seconds: float = 40.0) -> None:
+        self.up.until(what, lambda: bool(is_so()), seconds)
+
+    def job(self, job_id: str) -> dict[str, Any]:
+        found: dict[str, Any] = self.api("GET", f"/v1/jobs/{job_id}")
+        return found
+
+
+@contextmanager
+def start_service(folder: Path, hosts: str, workers: int = 2) -> Iterator[Service]:
+    """Start a service that can reach what ``hosts`` names, and wait until it answers."""
+    (folder / "hosts").write_text(hosts)
+    token, data = secrets.token_urlsafe(16), folder / "state"
+    words = ("--data", data, "--port", "0", "--workers", str(workers), "--allow-private")
+    reach = ("--hosts", folder / "hosts")
+    with Background(folder, "up", *words, *reach, env={"SKITTER_TOKEN": token}) as up:
+        up.until_told("http://127.0.0.1:")
+        port = up.told.partition("http://127.0.0.1:")[2]
+        number = "".join(char for char in port[:5] if char.isdecimal())
+        service = Service(up, f"http://127.0.0.1:{number}", token, data)
+        service.until("an answer", lambda: _answers(service.url), START_S)
+        yield service
+
+
+def _answers(url: str) -> bool:
+    try:
+        return httpx.get(f"{url}/healthz", timeout=2).status_code == 200
+    except httpx.TransportError:
+        return False
+
+
+class Visitor:
+    """Somebody with a browser, signed in; complains at the end of what should not have been."""
+
+    def __init__(
+        self, browser: Browser, service: Service, role: str, folder: Path, **given: Any
+    ) -> None:
+        width, height = given.pop("size", WIDE)
+        self._context = browser.new_context(
+            viewport={"width": width, "height": height}, accept_downloads=True, **given
+        )
+        self.service, self.folder = service, folder
+        self.page: Page = self._context.new_page()
+        self.trouble: list[str] = []
+        self.elsewhere: list[str] = []
+        self._role = role
+        self.page.on("console", self._console)
+        self.page.on("pageerror", lambda error: self.trouble.append(f"error: {error}"))
+        self.page.on("dialog", self._dialog)
+        self._context.on("request", self._request)
+
+    def __enter__(self) -> Self:
+        self.sign_in()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if kind is not None:
+            self.page.screenshot(path=self.folder / "failed.png")
+        self._context.close()
+        if kind is None:
+            assert not self.elsewhere
+            assert not self.trouble
+
+    def sign_in(self) -> None:
+        """Follow the link that ``skitter up`` prints."""
+        token = self.service.token_of(self._role)
+        self.page.goto(f"{self.service.url}/login#token={token}")
+        self.page.wait_for_url(f"{self.service.url}/")
+        self.ready()
+
+    def ready(self) -> None:
+        """Wait until a page can be used: its scripts run and its socket is open."""
+        self.page.wait_for_function("window.did_handshake === true")
+
+    def go(self, path: str) -> None:
+        """Open an address of the dashboard."""
+        self.page.goto(self.service.url + path)
+        self.ready()
+
+    def field(self, name: str) -> Locator:
+        """Return a field of a form."""
+        return self.page.locator(f'[data-field="{name}"]')
+
+    def button(self, name: str) -> Locator:
+        return self.page.get_by_role("button", name=name, exact=True)
+
+    def tile(self, key: str) -> Locator:
+        return self.page.locator(f'[data-tile="{key}"] .value')
+
+    def chart(self, at: int = 0) -> list[Any]:
+        """Return the numbers that a chart draws."""
+        script = "el => getElement(el.id.slice(1)).chart.getOption().series.flatMap(s => s.data)"
+        found: list[Any] = self.page.locator(".nicegui-echart").nth(at).evaluate(script)
+        return found
+
+    def until(self, what: str, is_so: Callable[[], object], seconds: float = 30.0) -> None:
+        """Wait for something to become so in the browser."""
+        end = time.monotonic() + seconds
+        while not is_so():
+            assert time.monotonic() < end, f"{what} did not come"
+            self.page.wait_for_timeout(100)
+
+    def scrolls_sideways(self) -> bool:
+        script = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
+        return bool(self.page.evaluate(script))
+
+    def _console(self, message: ConsoleMessage) -> None:
+        if message.type == "error":
+            self.trouble.append(f"console: {message.text}")
+
+    def _dialog(self, dialog: Any) -> None:
+        self.trouble.append(f"dialog: {dialog.message}")
+        dialog.dismiss()
+
+    def _request(self, request: Request) -> None:
+        if not request.url.startswith((self.service.url, "data:", "blob:")):
+            self.elsewhere.append(request.url)
