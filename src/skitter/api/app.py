@@ -9,6 +9,7 @@ from skitter import __version__
 from skitter.api import errors, routes
 from skitter.api.auth import Keys
 from skitter.api.guard import Guard
+from skitter.api.metrics.requests import Counted, RequestCounts
 from skitter.client.base import ErrorBody
 from skitter.wiring.service import Service
 
@@ -36,4 +37,6 @@ def create_app(service: Service) -> FastAPI:
     for module in pkgutil.iter_modules(routes.__path__):
         app.include_router(import_module(f"{routes.__name__}.{module.name}").router)
     app.add_middleware(Guard, keys=app.state.keys)
+    app.state.requests = RequestCounts()
+    app.add_middleware(Counted, counts=app.state.requests)
     return app

@@ -72,3 +72,10 @@ def service_of_app(app: FastAPI) -> Service:
     service = app.state.service
     assert isinstance(service, Service)
     return service
+
+
+def let_go(app: FastAPI) -> None:
+    """Let everybody go who listens to an app: it ends, and their answers would not."""
+    herald = getattr(app.state, "herald", None)
+    if isinstance(herald, Herald):
+        herald.hub.close()

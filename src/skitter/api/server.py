@@ -12,6 +12,8 @@ import uvicorn
 from fastapi import FastAPI
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from skitter.api.herald import let_go
+
 HEAD_S = 10.0
 """How long the head of a request may take to come."""
 MOST_HEAD_BYTES = 64 << 10
@@ -99,6 +101,7 @@ class Server(uvicorn.Server):
                 ws_max_size=1 << 20,
             )
         )
+        self._app = app
         self._on_start = on_start
         self._adopting: set[asyncio.Task[None]] = set()
 
@@ -117,6 +120,11 @@ class Server(uvicorn.Server):
         """Begin to serve, and tell so."""
         await super().startup(sockets)
         self._on_start()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """End, once those who listen are told so."""
+        let_go(self._app)
+        await super().shutdown(sockets)
 
     def take_from(self, line: socket.socket) -> None:
         """Take every connection that comes over ``line``; the end of it is the end of this."""

@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from heapq import nlargest
 from typing import Any, Final, Generic, TypeVar
@@ -51,11 +52,18 @@ class Standing:
         self.counters = Counters(service.store)
         self._stats = Once(self._look, FRESH_S)
         self._sites = Once(self._look_at_sites, RARE_S)
+        self.states: Counter[str] = Counter()
+        """How many jobs are in which state, when it was looked at last."""
 
     @property
     def now_ms(self) -> int:
         """The time of the store."""
         return self._service.store.clock.now_ms()
+
+    @property
+    def trouble(self) -> str:
+        """Why the store does not answer; "" while it does."""
+        return self._service.store.frontier.trouble
 
     async def stats(self) -> Stats:
         """Return how everything stands, at most a second ago."""
@@ -73,7 +81,9 @@ class Standing:
             *(counters.pages_by(name) for name in ("job", "kind", "node")),
         )
         by_job, by_kind, by_node = by
-        alarms = sites["alarms"] + node_alarms(nodes) + self._trouble()
+        self.states = Counter(str(job["state"]) for job in jobs)
+        away = [f"the store does not answer: {self.trouble}"] if self.trouble else []
+        alarms = sites["alarms"] + node_alarms(nodes) + away
         return Stats(
             at=time_text(self.now_ms),
             **standing_of(jobs, nodes),
@@ -106,10 +116,6 @@ class Standing:
             "most_submitted": [{"url": url, "n": n} for url, n in submitted],
             "alarms": drift_alarms(drifts, names),
         }
-
-    def _trouble(self) -> list[str]:
-        trouble = self._service.store.frontier.trouble
-        return [f"the store does not answer: {trouble}"] if trouble else []
 
 
 def standing_of(jobs: list[Facts], nodes: list[Facts]) -> dict[str, Any]:
