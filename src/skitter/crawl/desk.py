@@ -8,9 +8,11 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Container
 from dataclasses import dataclass
+from functools import partial
 
 from skitter.crawl.commit import Committer
 from skitter.crawl.equipment import Equipment
+from skitter.crawl.observer import Observer
 from skitter.crawl.trip import Visit
 from skitter.crawl.visit import Visitor
 from skitter.errors import ConfigError
@@ -99,8 +101,16 @@ class JobGone(Exception):
 class Desks:
     """The open desks, by job."""
 
-    def __init__(self, make: MakeDesk | None = None, *, strict: bool = False) -> None:
+    def __init__(
+        self,
+        make: MakeDesk | None = None,
+        *,
+        strict: bool = False,
+        observer: Observer | None = None,
+    ) -> None:
         self._make = make
+        self._observer = observer
+        """Hears of everything that was made safe; None where nobody watches."""
         self._strict = strict
         """Whether a job that cannot be worked on is an error: nobody else may claim its URLs in
         the slots of this process, so they would wait as long as it lives."""
@@ -133,7 +143,15 @@ class Desks:
     def _attend(self, job: JobNumber, desk: Desk) -> None:
         assert self._group is not None
         desk.committer.on_commit, desk.committer.on_lost = self._on_commit, self._on_lost
+        if self._observer is not None:
+            desk.committer.on_commit = partial(self._committed, desk.equipment, self._observer)
+            if desk.equipment.drift is not None:
+                desk.equipment.drift.on_alarm = partial(self._observer.alarmed, desk.equipment)
         self._commits[job] = self._group.create_task(desk.committer.run())
+
+    def _committed(self, equipment: Equipment, observer: Observer, visits: list[Visit]) -> None:
+        observer.saw(equipment, visits)
+        self._on_commit(visits)
 
     async def of(self, job: JobNumber) -> Desk | None:
         """Return the desk of a job, opened if need be; None when this process cannot work on it."""

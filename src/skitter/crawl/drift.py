@@ -6,7 +6,7 @@ of earlier runs included.
 
 import logging
 from collections import Counter, deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -71,6 +71,8 @@ class Drift:
         self._rules: dict[str, _Rule] = {}
         self._fallen: dict[str, Alarm] = {}
         self._news: dict[str, bytes] = {}
+        self.on_alarm: Callable[[Alarm], None] = lambda _: None
+        """Called with each new alarm."""
         self.prefix = ""
         """How the names of the marks begin under which alarms are kept."""
 
@@ -106,6 +108,7 @@ class Drift:
             return
         alarm = self._fallen[name] = Alarm(name, before, now)
         self._news[self.prefix + name] = msgspec.json.encode(alarm)
+        self.on_alarm(alarm)
         log.warning("%s; try it on a page with: skitter rule try", alarm.words)
 
     def take_marks(self) -> dict[str, bytes]:

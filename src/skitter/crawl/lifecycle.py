@@ -12,7 +12,9 @@ from skitter.crawl.drift import Alarm, drift_mark, read_alarms
 from skitter.crawl.engine import Engine
 from skitter.crawl.explain import Explainer
 from skitter.crawl.extraction import unmatched
+from skitter.crawl.happenings import tell_job
 from skitter.crawl.seeding import Seeder
+from skitter.crawl.standing import CANCELLED, FINISHED
 from skitter.crawl.summary import Summary
 from skitter.crawl.totals import Totals
 from skitter.crawl.works import EngineOptions, Works
@@ -117,6 +119,7 @@ class Crawl:
         if nothing_left and not self._totals.ok:
             await parts.seeder.revive(self._job.entries)
         await parts.seeder.offer(self._job.entries)
+        await self._tell("started")
         await parts.works.holdings.refresh()
         if self.quiet_s:
             self.stats.note = "waiting until workers of an earlier run have surely ended"
@@ -135,8 +138,14 @@ class Crawl:
                 await self._with.control.set_job_state(self._number, JobState.PAUSE)
             for helper in parts.helpers:
                 await helper.settle()
+            if not self.engine.broken_off:
+                why = self.engine.stopped_by or FINISHED
+                await self._tell(why if why in (FINISHED, CANCELLED) else f"stopped: {why}")
             for task in extras:
                 task.cancel()
+
+    async def _tell(self, what: str) -> None:
+        await tell_job(self._parts.works.frontier, self._clock, self._job.id, what)
 
     async def _seed(self) -> None:
         if self._seeds is not None:

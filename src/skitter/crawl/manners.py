@@ -71,6 +71,8 @@ class Manners:
         self._forbidden: dict[str, str] = {}
         """Sites at addresses the operator has not allowed, with the guard's words."""
         self._rests: dict[str, int] = {}
+        self.asked = 0
+        """Robots.txt files asked for, since whoever counts them has looked."""
         self._keeper = keeper
         self._kept: list[Kept] = []
         self.dead = DeadHosts(clock)
@@ -150,6 +152,7 @@ class Manners:
         return kept
 
     async def _fetch_robots(self, send: Send, url: str) -> RobotsReply:
+        self.asked += 1
         at = url
         for _ in range(ROBOTS_HOPS + 1):
             try:

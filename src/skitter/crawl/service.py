@@ -6,7 +6,7 @@ from contextlib import suppress
 
 from skitter.crawl.engine import Engine
 from skitter.crawl.lifecycle import Helper, first_error
-from skitter.crawl.survey import Survey
+from skitter.crawl.survey import Ends, Survey
 from skitter.crawl.works import EngineOptions, Works
 from skitter.errors import FrontierError
 from skitter.observability.stats import CrawlStats
@@ -86,7 +86,8 @@ class Service:
 
     async def _survey(self) -> None:
         """Keep what is left fresh; apart from the rest, for a store in trouble does not answer."""
-        survey = Survey(self._works.reader)
+        works = self._works
+        survey = Survey(works.reader, ends=Ends(works.frontier, works.clock))
         while self._surveys:
             # A job may be dropped while it is looked at.
             with suppress(FrontierError):

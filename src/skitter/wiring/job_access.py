@@ -5,6 +5,7 @@ from contextlib import AsyncExitStack, aclosing
 from typing import TYPE_CHECKING
 
 from skitter.config import RunOptions
+from skitter.crawl.happenings import tell_job
 from skitter.crawl.inspect import Question, ask_running
 from skitter.crawl.recording import Recording
 from skitter.crawl.rights import EverySlot
@@ -169,6 +170,8 @@ async def _enter(connected: Connected, job: Job) -> Facts:
     number = await store.control.put_job(entry)
     async with seeding(store, number, job) as seeder:
         await seeder.offer(job.entries)
+    if added:
+        await tell_job(store.frontier, store.clock, job.id, "added")
     return {**await keeper_of(connected).show(job.id), "added": added}
 
 

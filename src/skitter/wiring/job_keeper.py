@@ -9,6 +9,7 @@ from tempfile import TemporaryDirectory
 
 from skitter.config import RunOptions
 from skitter.crawl.drift import drift_mark, read_alarms
+from skitter.crawl.happenings import tell_job
 from skitter.crawl.inspect import Answer, Question, error_facts
 from skitter.crawl.recording import job_mark
 from skitter.crawl.seeding import Seeder
@@ -78,6 +79,7 @@ class JobKeeper:
         number, entry = await self._living(job_id, "paused")
         if entry.state is JobState.RUN:
             await self._store.control.set_job_state(number, JobState.PAUSE)
+            await self._tell(job_id, "paused")
         return await self._one(job_id)
 
     async def resume(self, job_id: str) -> Facts:
@@ -87,13 +89,16 @@ class JobKeeper:
             if await self._limits.stopped(number):
                 await self._limits.begin_run(number)
             await self._store.control.set_job_state(number, JobState.RUN)
+            await self._tell(job_id, "resumed")
         return await self._one(job_id)
 
     async def cancel(self, job_id: str) -> Facts:
         """End a job for good: what waits is dropped, what was recorded stays."""
-        number, _ = find_job(await self._store.reader.jobs(), job_id)
+        number, entry = find_job(await self._store.reader.jobs(), job_id)
         # Once more where it was cancelled before: that may have been broken off half way.
         await self._store.control.set_job_state(number, JobState.CANCEL)
+        if entry.state is not JobState.CANCEL:
+            await self._tell(job_id, "cancelled")
         return await self._one(job_id)
 
     async def clear(self, job_id: str, page_class: PageClass, *, restart: bool) -> Facts:
@@ -109,6 +114,9 @@ class JobKeeper:
             async with seeding(self._store, number, job) as seeder:
                 found["restarted"] = await seeder.restart(job.entries)
         return {**await self._one(job_id), **found}
+
+    async def _tell(self, job_id: str, what: str) -> None:
+        await tell_job(self._store.frontier, self._store.clock, job_id, what)
 
     async def _living(self, job_id: str, verb: str) -> tuple[JobNumber, JobEntry]:
         number, entry = find_job(await self._store.reader.jobs(), job_id)

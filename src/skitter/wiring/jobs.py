@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 
 from skitter.config import RunOptions, job_files
+from skitter.crawl.happenings import tell_job
 from skitter.crawl.inspect import error_facts
 from skitter.crawl.recording import Recording
 from skitter.crawl.seeding import Seeder
@@ -74,6 +75,8 @@ class JobHost:
         await self._limits.begin_run(number)
         await assembly.take_up_news()
         await Seeder(assembly.equipment).offer(job.entries)
+        if before is None:
+            await tell_job(self._store.frontier, self._store.clock, job.id, "added")
         [facts] = await self._keeper.tell({"jobs": "show", "id": job.id})
         return {**facts, "added": before is None}
 

@@ -9,6 +9,7 @@ from collections.abc import Collection
 
 import msgspec
 
+from skitter.crawl.happenings import tell_job
 from skitter.crawl.recording import job_mark
 from skitter.crawl.standing import CANCELLED, FINISHED
 from skitter.crawl.totals import Totals
@@ -76,32 +77,33 @@ class JobLimits:
         for job, entry in (await self._store.reader.jobs()).items():
             limits = self._limits(job, entry)
             if entry.state is JobState.RUN and (limits.time or limits.bytes):
-                await self._mind(job, limits, step_s)
+                await self._mind(job, entry, limits, step_s)
 
     async def close(self) -> None:
         """Keep how long the jobs have run."""
         await self._keep(self._runs)
 
-    async def _mind(self, job: JobNumber, limits: Limits, step_s: float) -> None:
+    async def _mind(self, job: JobNumber, entry: JobEntry, limits: Limits, step_s: float) -> None:
         reader = self._store.reader
         if not (await reader.counts(job)).pending:
             return
         run = await self._run(job)
         run.ran_s += step_s
         if limits.time is not None and run.ran_s >= limits.time:
-            await self._stop(job, TIME)
+            await self._stop(job, entry, TIME)
         elif limits.bytes is not None:
             totals = Totals.of(await reader.tallies(job))
             if totals.body_bytes >= limits.bytes:
-                await self._stop(job, BYTES)
+                await self._stop(job, entry, BYTES)
         if run.ran_s - self._kept_s.get(job, 0.0) >= KEEP_S:
             await self._keep([job])
 
-    async def _stop(self, job: JobNumber, why: str) -> None:
+    async def _stop(self, job: JobNumber, entry: JobEntry, why: str) -> None:
         """Hand out nothing more of a job; what is under way comes to its end."""
         self._runs[job].stopped_by = why
         await self._keep([job])
         await self._store.control.set_job_state(job, JobState.PAUSE)
+        await tell_job(self._store.frontier, self._store.clock, entry.id, f"paused: {why}")
 
     async def _run(self, job: JobNumber) -> _Run:
         run = self._runs.get(job)

@@ -13,7 +13,7 @@ from skitter.cluster.manager.ledger import Ledger
 from skitter.cluster.manager.manager import Manager, Plans
 from skitter.cluster.manager.post import Post
 from skitter.cluster.manager.roster import ListedWorker
-from skitter.crawl.survey import Found, Survey
+from skitter.crawl.survey import Ends, Found, Survey
 from skitter.errors import ConfigError, FrontierError
 from skitter.frontier.base import Frontier, FrontierReader
 from skitter.observability.stats import CrawlStats
@@ -27,11 +27,11 @@ STATS_S = 1.0
 class NodeRun:
     """The workers of a machine, watched as one."""
 
-    def __init__(self, manager: Manager, post: Post, reader: FrontierReader) -> None:
+    def __init__(self, manager: Manager, post: Post, survey: Survey) -> None:
         self.stats = CrawlStats()
         self.manager = manager
         self._post = post
-        self._survey = Survey(reader)
+        self._survey = survey
         self._found: Found | None = None
         self._ended = "idle"
 
@@ -122,7 +122,7 @@ async def manage(
     manager = Manager(ledger, plans, clock)
     await manager.open()
     stack.callback(manager.kill)
-    return NodeRun(manager, post, reader)
+    return NodeRun(manager, post, Survey(reader, ends=Ends(frontier, clock)))
 
 
 def default_limit() -> int:

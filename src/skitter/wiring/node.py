@@ -11,7 +11,9 @@ from pathlib import Path
 
 from skitter.config import RunOptions
 from skitter.crawl.desk import Desk, Desks, FreedHosts, JobGone
+from skitter.crawl.lifecycle import Helper
 from skitter.crawl.load import raise_file_limit
+from skitter.crawl.observer import Observer
 from skitter.crawl.service import Service
 from skitter.crawl.works import EngineOptions, Works
 from skitter.errors import ConfigError
@@ -84,12 +86,13 @@ async def open_member(
         reach = make_reach(stack, store.frontier, store.clock, shared=True, egress=options.egress)
         store = replace(store, reach=reach)
         freed = FreedHosts()
+        observer = Observer(store.frontier, store.clock, node_name(options))
         make = DeskMaker(stack, store, options, data, freed)
         works = Works(
             frontier=store.frontier,
             reader=store.reader,
             clock=store.clock,
-            desks=Desks(make, strict=True),
+            desks=Desks(make, strict=True, observer=observer),
             holdings=store.holdings,
             freed=freed,
             rights=store.rights,
@@ -100,7 +103,8 @@ async def open_member(
             lease_ms=store.lease_ms,
             idle_exit=options.idle_exit,
         )
-        service = Service(works, bounds, memberships, surveys=surveys)
+        helpers: list[Helper] = [observer, *memberships]
+        service = Service(works, bounds, helpers, surveys=surveys)
         for membership in memberships:
             membership.serve(service.engine)
             service.stats.member = membership.tenure.name

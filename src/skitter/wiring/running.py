@@ -11,6 +11,7 @@ from skitter.config import RunOptions
 from skitter.crawl.desk import Desks, FreedHosts, MakeDesk
 from skitter.crawl.inspect import InspectServer
 from skitter.crawl.lifecycle import Crawl, Helper, Parts, Places
+from skitter.crawl.observer import Observer
 from skitter.crawl.rights import EverySlot, Rights
 from skitter.crawl.seeding import Seeder
 from skitter.crawl.totals import Totals
@@ -25,6 +26,7 @@ from skitter.wiring.assembly import Assembly
 from skitter.wiring.databases import database_places
 from skitter.wiring.job_keeper import JobKeeper, answering_jobs, everyone_at_work
 from skitter.wiring.limits import JobLimits
+from skitter.wiring.node_options import machine_name
 from skitter.wiring.settings import answering
 from skitter.wiring.store import Store
 
@@ -80,7 +82,8 @@ async def assemble(
     assembly = Assembly(job, number, options, store)
     stack.push_async_callback(assembly.close)
     freed = FreedHosts()
-    desks = Desks(beside.others(freed) if beside.others is not None else None)
+    observer = Observer(store.frontier, store.clock, store.member or machine_name())
+    desks = Desks(beside.others(freed) if beside.others is not None else None, observer=observer)
     works = Works(
         frontier=store.frontier,
         reader=store.reader,
@@ -100,7 +103,8 @@ async def assemble(
             seeder=Seeder(assembly.equipment),
             explainer=assembly.explainer,
             totals=Totals.of(await store.reader.tallies(number)),
-            helpers=beside.helpers,
+            # The first to settle: what others do last is to end with a store that has it all.
+            helpers=(observer, *beside.helpers),
         ),
         engine_options(job, options, store.lease_ms),
         Places(data=options.data, out=(*options.out, *database_places(job)), warc=options.warc),

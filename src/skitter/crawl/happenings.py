@@ -1,0 +1,101 @@
+"""What is told to those who watch a store: pages that came, jobs that began and ended, alarms.
+
+The fields are those of the REST API's events, without their ids.
+"""
+
+import logging
+from datetime import UTC, datetime
+
+import msgspec
+
+from skitter.clock import Clock
+from skitter.crawl.trip import Visit
+from skitter.errors import SkitterError
+from skitter.frontier.base import Frontier
+from skitter.pipeline.record import PageRecord
+from skitter.types import Outcome
+
+MAX_TITLE = 200
+MAX_MESSAGE = 300
+MAX_URL = 4_096
+
+log = logging.getLogger(__name__)
+
+
+class Happening(msgspec.Struct, omit_defaults=True, kw_only=True, gc=False):
+    """Something that has happened."""
+
+    type: str
+    """page, job or alarm."""
+    at: str
+    job: str | None = None
+    kind: str | None = None
+    host: str | None = None
+    node: str | None = None
+    url: str | None = None
+    final_url: str | None = None
+    status: int | None = None
+    outcome: str | None = None
+    title: str | None = None
+    bytes: int | None = None
+    elapsed_ms: int | None = None
+    message: str = ""
+    dropped: int = 0
+
+
+_encode = msgspec.json.Encoder().encode
+
+
+def encode_happening(happening: Happening) -> bytes:
+    """Return what is published; half a character in a title does not keep it from being told."""
+    try:
+        return _encode(happening)
+    except UnicodeEncodeError:
+        for name in ("url", "final_url", "title", "message"):
+            value = getattr(happening, name)
+            if value is not None:
+                setattr(happening, name, value.encode("utf-8", "replace").decode())
+        return _encode(happening)
+
+
+def page_happening(visit: Visit, record: PageRecord, kind: str, node: str) -> Happening:
+    """Return what is told of a page: small facts, and no text."""
+    final = record.final_url
+    return Happening(
+        type="page",
+        at=record.fetched_at,
+        job=record.job,
+        kind=kind,
+        host=visit.lease.host,
+        node=node,
+        url=record.url[:MAX_URL],
+        final_url=None if final is None or final == record.url else final[:MAX_URL],
+        status=record.status,
+        outcome=record.outcome,
+        title=record.title and record.title[:MAX_TITLE],
+        bytes=record.bytes,
+        elapsed_ms=record.elapsed_ms,
+        message=record.error[:MAX_MESSAGE] if record.error else "",
+    )
+
+
+def is_told(visit: Visit) -> bool:
+    """Tell whether a visit has brought a page, or one whose record was set aside."""
+    return visit.page is not None or (
+        visit.record is not None and visit.record.outcome == Outcome.REJECTED
+    )
+
+
+def rfc3339(at_ms: int) -> str:
+    """Return a time as people and machines read it."""
+    at = datetime.fromtimestamp(at_ms / 1000, UTC).isoformat(timespec="milliseconds")
+    return at.replace("+00:00", "Z")
+
+
+async def tell_job(frontier: Frontier, clock: Clock, job: str, what: str) -> None:
+    """Let everyone know what became of a job; what was done stays done if that fails."""
+    happening = Happening(type="job", at=rfc3339(clock.now_ms()), job=job, message=what)
+    try:
+        await frontier.publish([encode_happening(happening)])
+    except SkitterError as error:
+        log.warning("nobody was told that job %s was %s: %s", job, what, error)
