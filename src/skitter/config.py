@@ -66,6 +66,7 @@ class Settings(JobSettings):
     cold: str | None = None
     picker: Annotated[Picker, Field(strict=False)] | None = None
     control: str | None = None
+    api: str | None = None
     token: str | None = None
     workers: Annotated[int, Field(ge=0, le=1_000)] | None = None
     max_workers: Annotated[int, Field(ge=1, le=1_000)] | None = None

@@ -148,6 +148,7 @@ def test_options_carry_what_was_said(home: Path) -> None:
 
 
 OF_A_CLUSTER = {
+    "api",
     "store",
     "cold",
     "picker",

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from skitter.cli.examples import examples
+from skitter.cli.place_flags import Api, Token
 
 app = typer.Typer(
     help="Hosts that turned out to be other names of one site: see why, undo it.",
@@ -16,6 +17,7 @@ LIST_EXAMPLES = examples(
     "skitter aliases list",
     "skitter aliases list --data .skitter/example.com-1a2b3c4d --json",
     "skitter aliases list --store redis://10.0.0.5:6379 --job news",
+    "skitter aliases list --api http://127.0.0.1:8440 --job news",
 )
 UNDO_EXAMPLES = examples(
     "skitter aliases undo mirror.example.org",
@@ -45,6 +47,8 @@ JobId = Annotated[
 def list_aliases(
     data: Data = None,
     store: StoreUrl = None,
+    api: Api = None,
+    token: Token = None,
     job: JobId = None,
     json: Annotated[bool, typer.Option("--json", help="Lines of JSON instead of a table.")] = False,
 ) -> None:
@@ -53,18 +57,20 @@ def list_aliases(
     Also while the crawl runs. What was undone is listed, too.
     """
     from skitter.cli.alias_table import print_aliases  # noqa: PLC0415  heavy, not for --help
-    from skitter.cli.explain import named_place  # noqa: PLC0415
+    from skitter.cli.place import Flags, named_place  # noqa: PLC0415
 
-    print_aliases(named_place(data, store, job), as_json=json)
+    print_aliases(named_place(Flags(data, store, api, token), job), as_json=json)
 
 
 @app.command("undo", epilog=UNDO_EXAMPLES)
-def undo(
+def undo(  # noqa: PLR0913, PLR0917  one parameter a flag
     host: Annotated[
         str, typer.Argument(metavar="HOST", help="The alias, with its port if it has one.")
     ],
     data: Data = None,
     store: StoreUrl = None,
+    api: Api = None,
+    token: Token = None,
     cold: Cold = None,
     job: JobId = None,
     json: Annotated[bool, typer.Option("--json", help="Print one line of JSON.")] = False,
@@ -75,6 +81,6 @@ def undo(
     one when it is started again. Each then has a second record, of visit 2.
     """
     from skitter.cli.alias_table import print_undone  # noqa: PLC0415  heavy, not for --help
-    from skitter.cli.explain import named_place  # noqa: PLC0415
+    from skitter.cli.place import Flags, named_place  # noqa: PLC0415
 
-    print_undone(host, named_place(data, store, job), cold, as_json=json)
+    print_undone(host, named_place(Flags(data, store, api, token), job), cold, as_json=json)

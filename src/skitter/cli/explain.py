@@ -1,14 +1,11 @@
 """Everything known of one page, found and laid out."""
 
 import json
-import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 
 import uvloop
 
-from skitter.config import STATE_DIR, resolve
 from skitter.errors import ConfigError
 from skitter.job.entry import entry_url
 from skitter.wiring.look import Where, explain_page, read_archived
@@ -47,48 +44,6 @@ def _why_not_archived(found: Mapping[str, object]) -> str:
     if record.get("status") is None:
         return f"brought no response; {found['why']}"
     return "was not archived; crawl with --warc DIR to keep bodies and headers"
-
-
-def named_place(data: Path | None, store: str | None, job: str | None = None) -> Where:
-    """Return the crawl meant by flag, environment or configuration; a flag wins."""
-    if data is not None and store is not None:
-        raise ConfigError("--data and --store: wanted one of them")
-    settings = resolve({"data": data, "store": store}, os.environ, Path.cwd()).settings
-    if settings.store is not None and data is None:
-        return Where(store=settings.store, job=job)
-    return Where(data=data_directory(settings.data, Path.cwd()), job=job)
-
-
-def place_of_job(job: str | None, data: Path | None, store: str | None) -> Where:
-    """Return the crawl meant by the id of its job, if nothing else names one."""
-    if data is None and store is None and job is not None:
-        directory = STATE_DIR / job
-        if directory.is_dir():
-            return Where(data=directory, job=job)
-        if "SKITTER_STORE" not in os.environ:
-            raise ConfigError(
-                f"job {job}: no state in {directory}; name its directory with --data DIR,"
-                " or its store with --store URL"
-            )
-    return named_place(data, store, job)
-
-
-def data_directory(named: Path | None, cwd: Path) -> Path:
-    """Return the state directory meant: the one named, else the only one there is."""
-    if named is not None:
-        if not named.is_dir():
-            raise ConfigError(f"{named}: no such state directory")
-        return named
-    base = cwd / STATE_DIR
-    found = sorted(path for path in base.iterdir() if path.is_dir()) if base.is_dir() else []
-    match found:
-        case [only]:
-            return only
-        case []:
-            raise ConfigError(f"no crawl has left its state in {base}; name one with --data DIR")
-        case _:
-            names = ", ".join(str(path.relative_to(cwd)) for path in found)
-            raise ConfigError(f"several crawls here; name one with --data DIR: {names}")
 
 
 def readable(found: Mapping[str, object]) -> list[str]:

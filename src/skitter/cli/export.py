@@ -8,7 +8,7 @@ from pathlib import Path
 
 import uvloop
 
-from skitter.cli.explain import place_of_job
+from skitter.cli.place import Flags, place_of_job
 from skitter.cli.wording import plural
 from skitter.errors import ConfigError, SinkError
 from skitter.pipeline.sinks import check_ending, write_all
@@ -23,8 +23,7 @@ class Export:
 
     job: str | None
     out: Path | None
-    data: Path | None
-    store: str | None
+    place: Flags
     warc: Path | None
     seeds: int | None
     json: bool
@@ -43,9 +42,8 @@ def run_export(export: Export) -> None:
 def _check(export: Export) -> None:
     if export.seeds and export.warc is not None:
         raise ConfigError("--seeds and --warc: links are counted in the state; wanted --data DIR")
-    if export.warc is not None and (export.data is not None or export.store is not None):
-        other = "--data" if export.data is not None else "--store"
-        raise ConfigError(f"{other} and --warc: wanted one of them")
+    if export.warc is not None and export.place.named:
+        raise ConfigError(f"{export.place.named[0]} and --warc: wanted one of them")
     if export.out is None:
         return
     if export.json and not export.seeds:
@@ -91,7 +89,7 @@ def _source(export: Export) -> AsyncIterator[bytes]:
 
 
 def _place(export: Export) -> Where:
-    return place_of_job(export.job, export.data, export.store)
+    return place_of_job(export.job, export.place)
 
 
 async def _counted(lines: AsyncIterator[bytes], *, show: bool) -> AsyncIterator[bytes]:

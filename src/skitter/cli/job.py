@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from skitter.cli.examples import examples
+from skitter.cli.place_flags import Api, Token
 from skitter.errors import ConfigError
 
 
@@ -58,12 +59,15 @@ AsJson = Annotated[bool, typer.Option("--json", help="Lines of JSON instead of a
     epilog=examples(
         "skitter job add news.toml --data state",
         "skitter job add news.toml --store redis://10.0.0.5:6379",
+        "SKITTER_TOKEN=... skitter job add news.toml --api http://10.0.0.5:8440",
     ),
 )
-def add(
+def add(  # noqa: PLR0913, PLR0917  one parameter a flag
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A job file, TOML or JSON.")],
     data: JobsData = None,
     store: JobsStore = None,
+    api: Api = None,
+    token: Token = None,
     cold: JobsCold = None,
     json: AsJson = False,
 ) -> None:
@@ -73,9 +77,11 @@ def add(
     writes its records to the files of its sinks, in DIR/out unless their path begins at the root;
     without sinks to DIR/out/ID.jsonl. In a store they stay until skitter job export gets them out.
     """
-    from skitter.cli.jobs import add_job, place_of_jobs  # noqa: PLC0415  heavy, not for --help
+    from skitter.cli.jobs import add_job  # noqa: PLC0415  heavy, not for --help
+    from skitter.cli.place import Flags, place_of_jobs  # noqa: PLC0415
 
-    add_job(file, place_of_jobs(None, data, store, cold), as_json=json)
+    where = place_of_jobs(None, Flags(data, store, api, token, cold))
+    add_job(file, where, as_json=json)
 
 
 @app.command(
@@ -83,16 +89,24 @@ def add(
     epilog=examples(
         "skitter job list --data state",
         "skitter job list --store redis://10.0.0.5:6379 --json",
+        "skitter job list --api http://127.0.0.1:8440",
     ),
 )
-def list_jobs(data: JobsData = None, store: JobsStore = None, json: AsJson = False) -> None:
+def list_jobs(
+    data: JobsData = None,
+    store: JobsStore = None,
+    api: Api = None,
+    token: Token = None,
+    json: AsJson = False,
+) -> None:
     """List the jobs and how they stand: running, waiting, paused, cancelled or finished.
 
     Waiting is a job whose next URL is due later, or for which no member is there.
     """
     from skitter.cli import jobs  # noqa: PLC0415  heavy, not for --help
+    from skitter.cli.place import Flags, place_of_jobs  # noqa: PLC0415
 
-    jobs.list_jobs(jobs.place_of_jobs(None, data, store), as_json=json)
+    jobs.list_jobs(place_of_jobs(None, Flags(data, store, api, token)), as_json=json)
 
 
 @app.command(
@@ -102,11 +116,19 @@ def list_jobs(data: JobsData = None, store: JobsStore = None, json: AsJson = Fal
         "skitter job show sichuan-notices --store redis://10.0.0.5:6379 --json",
     ),
 )
-def show(job: OneJob, data: JobsData = None, store: JobsStore = None, json: AsJson = False) -> None:
+def show(
+    job: OneJob,
+    data: JobsData = None,
+    store: JobsStore = None,
+    api: Api = None,
+    token: Token = None,
+    json: AsJson = False,
+) -> None:
     """Show how one job stands, its limits, where its records go, and what was counted."""
-    from skitter.cli.jobs import place_of_jobs, show_job  # noqa: PLC0415  heavy, not for --help
+    from skitter.cli.jobs import show_job  # noqa: PLC0415  heavy, not for --help
+    from skitter.cli.place import Flags, place_of_jobs  # noqa: PLC0415
 
-    show_job(job, place_of_jobs(job, data, store), as_json=json)
+    show_job(job, place_of_jobs(job, Flags(data, store, api, token)), as_json=json)
 
 
 @app.command(
@@ -116,10 +138,12 @@ def show(job: OneJob, data: JobsData = None, store: JobsStore = None, json: AsJs
         "skitter job pause sichuan-notices --store redis://10.0.0.5:6379",
     ),
 )
-def pause(
+def pause(  # noqa: PLR0913, PLR0917  one parameter a flag
     job: OneJob,
     data: JobsData = None,
     store: JobsStore = None,
+    api: Api = None,
+    token: Token = None,
     cold: JobsCold = None,
     json: AsJson = False,
 ) -> None:
@@ -128,7 +152,7 @@ def pause(
     What is under way comes to its end and is recorded; everything else stays queued. A skitter
     crawl of the job waits.
     """
-    _govern("pause", job, data, store, cold, json)
+    _govern("pause", job, (data, store, api, token, cold), json=json)
 
 
 @app.command(
@@ -138,15 +162,17 @@ def pause(
         "skitter job resume sichuan-notices --store redis://10.0.0.5:6379",
     ),
 )
-def resume(
+def resume(  # noqa: PLR0913, PLR0917  one parameter a flag
     job: OneJob,
     data: JobsData = None,
     store: JobsStore = None,
+    api: Api = None,
+    token: Token = None,
     cold: JobsCold = None,
     json: AsJson = False,
 ) -> None:
     """Let a paused job go on; one that was stopped by its time limit runs for that time again."""
-    _govern("resume", job, data, store, cold, json)
+    _govern("resume", job, (data, store, api, token, cold), json=json)
 
 
 @app.command(
@@ -156,10 +182,12 @@ def resume(
         "skitter job cancel sichuan-notices --store redis://10.0.0.5:6379",
     ),
 )
-def cancel(
+def cancel(  # noqa: PLR0913, PLR0917  one parameter a flag
     job: OneJob,
     data: JobsData = None,
     store: JobsStore = None,
+    api: Api = None,
+    token: Token = None,
     cold: JobsCold = None,
     json: AsJson = False,
 ) -> None:
@@ -167,15 +195,20 @@ def cancel(
 
     What is under way is not recorded. A skitter crawl of the job ends by itself.
     """
-    _govern("cancel", job, data, store, cold, json)
+    _govern("cancel", job, (data, store, api, token, cold), json=json)
 
 
 def _govern(
-    verb: str, job: str, data: Path | None, store: str | None, cold: str | None, json: bool
+    verb: str,
+    job: str,
+    flags: tuple[Path | None, str | None, str | None, str | None, str | None],
+    *,
+    json: bool,
 ) -> None:
-    from skitter.cli.jobs import govern, place_of_jobs  # noqa: PLC0415  heavy, not for --help
+    from skitter.cli.jobs import govern  # noqa: PLC0415  heavy, not for --help
+    from skitter.cli.place import Flags, place_of_jobs  # noqa: PLC0415
 
-    govern(verb, job, place_of_jobs(job, data, store, cold), as_json=json)
+    govern(verb, job, place_of_jobs(job, Flags(*flags)), as_json=json)
 
 
 @app.command(
@@ -198,6 +231,8 @@ def clear(  # noqa: PLR0913, PLR0917  one parameter a flag
     ] = False,
     data: JobsData = None,
     store: JobsStore = None,
+    api: Api = None,
+    token: Token = None,
     cold: JobsCold = None,
     json: AsJson = False,
 ) -> None:
@@ -206,11 +241,12 @@ def clear(  # noqa: PLR0913, PLR0917  one parameter a flag
     Such URLs can be found again; what is under way ends as it is. With --restart the entries are
     offered anew whatever came of them before, so that the job finds its way from the start.
     """
-    from skitter.cli.jobs import clear_job, place_of_jobs  # noqa: PLC0415  heavy, not for --help
+    from skitter.cli.jobs import clear_job  # noqa: PLC0415  heavy, not for --help
+    from skitter.cli.place import Flags, place_of_jobs  # noqa: PLC0415
 
     if restart and page_class is not PageClassName.NAV:
         raise ConfigError("--restart: entries lead to other pages; wanted --class nav with it")
-    where = place_of_jobs(job, data, store, cold)
+    where = place_of_jobs(job, Flags(data, store, api, token, cold))
     clear_job(job, page_class.value, where, restart=restart, as_json=json)
 
 
@@ -236,6 +272,8 @@ def rejects(
     job: OnlyJob = None,
     data: CrawlData = None,
     store: CrawlStore = None,
+    api: Api = None,
+    token: Token = None,
     json: AsJson = False,
 ) -> None:
     """List the records that were set aside: page, rule, field and reason.
@@ -243,9 +281,10 @@ def rejects(
     Also while the crawl runs. A page that is visited again and then has the field leaves the list.
     Records that a database did not take are of the rule sinks, the latest hundred of each.
     """
-    from skitter.cli.rejects import print_rejects  # noqa: PLC0415  heavy, not for --help
+    from skitter.cli.place import Flags, place_of_job  # noqa: PLC0415  heavy, not for --help
+    from skitter.cli.rejects import print_rejects  # noqa: PLC0415
 
-    print_rejects(job, data, store, as_json=json)
+    print_rejects(place_of_job(job, Flags(data, store, api, token)), as_json=json)
 
 
 EXPORT_EXAMPLES = examples(
@@ -253,6 +292,7 @@ EXPORT_EXAMPLES = examples(
     "skitter job export --data state --out pages.sqlite",
     "skitter job export --data state --seeds 100 --out seeds.txt",
     "skitter job export --warc archive --out pages.csv",
+    "skitter job export news --api http://127.0.0.1:8440 --out pages.csv",
 )
 
 
@@ -269,6 +309,8 @@ def export(  # noqa: PLR0913, PLR0917  one parameter a flag
     ] = None,
     data: CrawlData = None,
     store: CrawlStore = None,
+    api: Api = None,
+    token: Token = None,
     warc: Annotated[
         Path | None,
         typer.Option(metavar="DIR", help="Take the records from an archive, not from a state."),
@@ -289,5 +331,6 @@ def export(  # noqa: PLR0913, PLR0917  one parameter a flag
     Also while the crawl runs.
     """
     from skitter.cli.export import Export, run_export  # noqa: PLC0415  heavy, not for --help
+    from skitter.cli.place import Flags  # noqa: PLC0415
 
-    run_export(Export(job, out, data, store, warc, seeds, json, force))
+    run_export(Export(job, out, Flags(data, store, api, token), warc, seeds, json, force))

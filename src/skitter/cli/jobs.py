@@ -1,7 +1,6 @@
 """The jobs of a master, a cluster or a directory: added, listed, shown, governed."""
 
 import json
-import os
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -10,35 +9,14 @@ import uvloop
 
 from skitter.cli.explain import readable
 from skitter.cli.wording import plural
-from skitter.config import STATE_DIR, resolve
-from skitter.errors import ConfigError, DataDirError
+from skitter.errors import DataDirError
 from skitter.job.load import load_job
 from skitter.wiring.job_access import ask_jobs
 from skitter.wiring.look import Where
 
 _COLUMNS = ("id", "kind", "owner", "state", "priority", "pages", "queued", "rejected")
-_UP = "up"
 
 Facts = Mapping[str, object]
-
-
-def place_of_jobs(
-    job: str | None, data: Path | None, store: str | None, cold: str | None = None
-) -> Where:
-    """Return where jobs are: by flag, environment or configuration, else a crawl or master here."""
-    if data is not None and store is not None:
-        raise ConfigError("--data and --store: wanted one of them")
-    given = {"data": data, "store": store, "cold": cold}
-    settings = resolve(given, os.environ, Path.cwd()).settings
-    if settings.store is not None and data is None:
-        return Where(store=settings.store, cold=settings.cold)
-    directory = settings.data
-    if directory is None:
-        own = STATE_DIR / (job or _UP)
-        directory = own if own.is_dir() else STATE_DIR / _UP
-    if not directory.is_dir():
-        raise DataDirError(f"--data {directory}: no such directory; wanted that of a skitter up")
-    return Where(data=directory)
 
 
 def add_job(file: Path, where: Where, *, as_json: bool) -> None:

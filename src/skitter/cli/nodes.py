@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from skitter.cli.examples import examples
+from skitter.cli.place_flags import Api, Token
 
 app = typer.Typer(
     help="Machines and their workers: how they stand, started and stopped from afar, their logs.",
@@ -30,11 +31,14 @@ AsJson = Annotated[bool, typer.Option("--json", help="Lines of JSON instead of a
         "skitter nodes list --store redis://10.0.0.5:6379",
         "skitter nodes list --store redis://10.0.0.5:6379 --watch",
         "skitter nodes list --data state --json",
+        "skitter nodes list --api http://127.0.0.1:8440",
     ),
 )
 def list_nodes(
     data: Data = None,
     store: Store = None,
+    api: Api = None,
+    token: Token = None,
     watch: Annotated[
         bool, typer.Option("--watch", help="Show it again and again, until Ctrl-C.")
     ] = False,
@@ -46,11 +50,10 @@ def list_nodes(
     whoever asks first; its workers have no slots.
     """
     from skitter.cli.nodes_run import print_nodes, watch_nodes  # noqa: PLC0415  not for --help
+    from skitter.cli.place import Flags, place_of_nodes  # noqa: PLC0415
 
-    if watch:
-        watch_nodes(data, store, as_json=json)
-    else:
-        print_nodes(data, store, as_json=json)
+    where = place_of_nodes(Flags(data, store, api, token))
+    (watch_nodes if watch else print_nodes)(where, as_json=json)
 
 
 @app.command(
@@ -60,11 +63,19 @@ def list_nodes(
         "skitter nodes show up --data state --json",
     ),
 )
-def show(node: Node, data: Data = None, store: Store = None, json: AsJson = False) -> None:
+def show(
+    node: Node,
+    data: Data = None,
+    store: Store = None,
+    api: Api = None,
+    token: Token = None,
+    json: AsJson = False,
+) -> None:
     """Show one node and its list of workers, those that have ended included."""
     from skitter.cli.nodes_run import print_node  # noqa: PLC0415  heavy, not for --help
+    from skitter.cli.place import Flags, place_of_nodes  # noqa: PLC0415
 
-    print_node(node, data, store, as_json=json)
+    print_node(node, place_of_nodes(Flags(data, store, api, token)), as_json=json)
 
 
 @app.command(
@@ -92,6 +103,8 @@ def start(  # noqa: PLR0913, PLR0917  one parameter a flag
     count: Annotated[int, typer.Option(metavar="N", help="How many workers.")] = 1,
     data: Data = None,
     store: Store = None,
+    api: Api = None,
+    token: Token = None,
     json: AsJson = False,
 ) -> None:
     """Start workers on a node; those beyond its limit of processes wait for room.
@@ -99,23 +112,32 @@ def start(  # noqa: PLR0913, PLR0917  one parameter a flag
     They are started again after a crash, and after a restart of the node, until they are stopped.
     """
     from skitter.cli.nodes_run import give_order  # noqa: PLC0415  heavy, not for --help
+    from skitter.cli.place import Flags, place_of_nodes  # noqa: PLC0415
 
     question = {"nodes": "start", "kind": kind, "priority": priority, "count": count}
-    give_order(question, node, data, store, as_json=json)
+    give_order(question, node, place_of_nodes(Flags(data, store, api, token)), as_json=json)
 
 
 @app.command("stop", epilog=examples("skitter nodes stop box-1 3 --store redis://10.0.0.5:6379"))
-def stop(
+def stop(  # noqa: PLR0913, PLR0917  one parameter a flag
     node: Node,
     worker: Annotated[int, typer.Argument(metavar="WORKER", help="The number of the worker.")],
     data: Data = None,
     store: Store = None,
+    api: Api = None,
+    token: Token = None,
     json: AsJson = False,
 ) -> None:
     """Let a worker finish its requests and end for good; others take over its hosts."""
     from skitter.cli.nodes_run import give_order  # noqa: PLC0415  heavy, not for --help
+    from skitter.cli.place import Flags, place_of_nodes  # noqa: PLC0415
 
-    give_order({"nodes": "stop", "worker": worker}, node, data, store, as_json=json)
+    give_order(
+        {"nodes": "stop", "worker": worker},
+        node,
+        place_of_nodes(Flags(data, store, api, token)),
+        as_json=json,
+    )
 
 
 @app.command(
@@ -142,9 +164,16 @@ def logs(  # noqa: PLR0913, PLR0917  one parameter a flag
     ] = False,
     data: Data = None,
     store: Store = None,
+    api: Api = None,
+    token: Token = None,
     json: AsJson = False,
 ) -> None:
     """Read what workers and their manager have to say, from any machine."""
     from skitter.cli.nodes_run import Reading, print_logs  # noqa: PLC0415  heavy, not for --help
+    from skitter.cli.place import Flags, place_of_nodes  # noqa: PLC0415
 
-    print_logs(Reading(node, worker, lines, follow), data, store, as_json=json)
+    print_logs(
+        Reading(node, worker, lines, follow),
+        place_of_nodes(Flags(data, store, api, token)),
+        as_json=json,
+    )

@@ -4,7 +4,6 @@ import asyncio
 import json
 import sys
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 import uvloop
@@ -13,10 +12,8 @@ from rich.live import Live
 from rich.text import Text
 
 from skitter.cli import wording
-from skitter.cli.explain import named_place, readable
+from skitter.cli.explain import readable
 from skitter.cluster.manager.journal import time_of
-from skitter.config import STATE_DIR
-from skitter.errors import ConfigError
 from skitter.wiring.look import Where
 from skitter.wiring.nodes import Ask, open_nodes
 
@@ -55,24 +52,23 @@ class Reading(NamedTuple):
     follow: bool
 
 
-def print_nodes(data: Path | None, store: str | None, *, as_json: bool) -> None:
+def print_nodes(where: Where, *, as_json: bool) -> None:
     """Print the workers of all nodes, once."""
-    rows, buried = uvloop.run(_asked_both(_place(data, store)))
+    rows, buried = uvloop.run(_asked_both(where))
     _print_json(rows) if as_json else print("\n".join([*table(rows), *_gone(buried)]))
 
 
-def watch_nodes(data: Path | None, store: str | None, *, as_json: bool) -> None:
+def watch_nodes(where: Where, *, as_json: bool) -> None:
     """Show the workers of all nodes until interrupted."""
-    where = _place(data, store)
     if sys.stdout.isatty() and not as_json:
         uvloop.run(_redraw(where))
     else:
         uvloop.run(_reprint(where, as_json=as_json))
 
 
-def print_node(node: str, data: Path | None, store: str | None, *, as_json: bool) -> None:
+def print_node(node: str, where: Where, *, as_json: bool) -> None:
     """Print one node with all its workers."""
-    [facts] = uvloop.run(_asked(_place(data, store), {"nodes": "show", "node": node}))
+    [facts] = uvloop.run(_asked(where, {"nodes": "show", "node": node}))
     if as_json:
         _print_json([facts])
         return
@@ -84,11 +80,9 @@ def print_node(node: str, data: Path | None, store: str | None, *, as_json: bool
         print("\n".join(history(workers)))
 
 
-def give_order(
-    order: Facts, node: str, data: Path | None, store: str | None, *, as_json: bool
-) -> None:
+def give_order(order: Facts, node: str, where: Where, *, as_json: bool) -> None:
     """Give a node an order and print what it says."""
-    found = uvloop.run(_asked(_place(data, store), {**order, "node": node}))
+    found = uvloop.run(_asked(where, {**order, "node": node}))
     if as_json:
         _print_json(found)
         return
@@ -97,23 +91,9 @@ def give_order(
         print(f"worker {facts['worker']} of {node}: {facts['state']}{reason}")
 
 
-def print_logs(reading: Reading, data: Path | None, store: str | None, *, as_json: bool) -> None:
+def print_logs(reading: Reading, where: Where, *, as_json: bool) -> None:
     """Print lines of logs; with ``follow`` until interrupted."""
-    uvloop.run(_read_logs(_place(data, store), reading, as_json=as_json))
-
-
-def _place(data: Path | None, store: str | None) -> Where:
-    """Return the store meant by flag, environment or configuration, else the usual directory."""
-    usual = STATE_DIR / "up"
-    try:
-        return named_place(data, store)
-    except ConfigError:
-        if data is None and store is None and usual.is_dir():
-            return Where(data=usual)
-        if data is None and store is None:
-            words = f"which nodes? nothing is in {usual}; wanted --store URL or --data DIR"
-            raise ConfigError(words) from None
-        raise
+    uvloop.run(_read_logs(where, reading, as_json=as_json))
 
 
 async def _asked(where: Where, question: Facts) -> list[dict[str, object]]:

@@ -6,12 +6,14 @@ from typing import Annotated
 import typer
 
 from skitter.cli.examples import examples
+from skitter.cli.place_flags import Api, Token
 
 EXAMPLES = examples(
     "skitter page https://example.com/about",
     "skitter page https://example.com/about --data .skitter/example.com-1a2b3c4d --json",
     "skitter page https://example.com/about --body > about.html",
     "skitter page https://example.com/about --store redis://10.0.0.5:6379",
+    "skitter page https://example.com/about --api http://127.0.0.1:8440 --job news",
 )
 
 
@@ -25,6 +27,8 @@ def page(  # noqa: PLR0913, PLR0917  one parameter a flag
         str | None,
         typer.Option(metavar="URL", help="Redis or Valkey that holds the crawl, if no DIR does."),
     ] = None,
+    api: Api = None,
+    token: Token = None,
     job: Annotated[
         str | None, typer.Option(metavar="ID", help="The job; left out = the only one there.")
     ] = None,
@@ -40,12 +44,13 @@ def page(  # noqa: PLR0913, PLR0917  one parameter a flag
 
     Also while the crawl runs. Bodies and headers are kept by crawls with --warc.
     """
-    from skitter.cli.explain import named_place, print_archived, print_page  # noqa: PLC0415  heavy
+    from skitter.cli.explain import print_archived, print_page  # noqa: PLC0415  heavy
+    from skitter.cli.place import Flags, named_place  # noqa: PLC0415
     from skitter.job.entry import entry_url  # noqa: PLC0415
 
     # What is wrong with the URL is told before a crawl is looked for.
     entry_url(url)
-    where = named_place(data, store, job)
+    where = named_place(Flags(data, store, api, token), job)
     if headers or body:
         print_archived(url, where, headers=headers, body=body)
     else:

@@ -3,12 +3,10 @@
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 import uvloop
 
 from skitter.cli import wording
-from skitter.cli.explain import place_of_job
 from skitter.job.spec import Job
 from skitter.wiring.look import Where, complete_answer
 
@@ -22,9 +20,9 @@ def print_schema() -> None:
     print(json.dumps(Job.model_json_schema(by_alias=True), indent=2, ensure_ascii=False))
 
 
-def print_rejects(job: str | None, data: Path | None, store: str | None, *, as_json: bool) -> None:
+def print_rejects(where: Where, *, as_json: bool) -> None:
     """Print the records of a job that were set aside."""
-    found = uvloop.run(_read(place_of_job(job, data, store)))
+    found = uvloop.run(_read(where))
     if as_json:
         for one in found:
             print(json.dumps(one, ensure_ascii=False))

@@ -6,6 +6,8 @@ import traceback
 from collections.abc import Iterator
 
 from skitter.errors import (
+    ApiAway,
+    ApiError,
     ConfigError,
     DataDirError,
     FrontierError,
@@ -43,6 +45,10 @@ def exit_code(error: BaseException) -> int:
     match error:
         case ConfigError() | UrlError() | DataDirError():
             return BAD_INPUT
+        case ApiError(status=status):
+            # What a service refuses is bad input; what it cannot do now is its trouble.
+            away = isinstance(error, ApiAway) or status == 429 or status >= 500
+            return ENVIRONMENT if away else BAD_INPUT
         case FrontierError() | SinkError() | OSError() | MemoryError():
             return ENVIRONMENT
         case _:

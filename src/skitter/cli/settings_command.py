@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from skitter.cli.examples import examples
+from skitter.cli.place_flags import Api, Token
 
 app = typer.Typer(
     help="Change how sites are treated while crawls run: delays, rates, blacklists and more.",
@@ -43,13 +44,21 @@ AsJson = Annotated[bool, typer.Option("--json", help="Lines of JSON instead of a
     epilog=examples(
         "skitter settings list --data state",
         "skitter settings list --store redis://10.0.0.5:6379 --json",
+        "skitter settings list --api http://127.0.0.1:8440",
     ),
 )
-def list_settings(data: Data = None, store: Store = None, json: AsJson = False) -> None:
+def list_settings(
+    data: Data = None,
+    store: Store = None,
+    api: Api = None,
+    token: Token = None,
+    json: AsJson = False,
+) -> None:
     """List what is set, for which hosts, by whom and since when."""
-    from skitter.cli.settings_run import print_list  # noqa: PLC0415  heavy, not for --help
+    from skitter.cli.place import Flags, named_place  # noqa: PLC0415  heavy, not for --help
+    from skitter.cli.settings_run import print_list  # noqa: PLC0415
 
-    print_list(data, store, as_json=json)
+    print_list(named_place(Flags(data, store, api, token)), as_json=json)
 
 
 @app.command(
@@ -59,15 +68,23 @@ def list_settings(data: Data = None, store: Store = None, json: AsJson = False) 
         "skitter settings get '*.gov.cn' --store redis://10.0.0.5:6379",
     ),
 )
-def get(pattern: Pattern, data: Data = None, store: Store = None, json: AsJson = False) -> None:
+def get(
+    pattern: Pattern,
+    data: Data = None,
+    store: Store = None,
+    api: Api = None,
+    token: Token = None,
+    json: AsJson = False,
+) -> None:
     """Show what counts for a host, or for all hosts of a pattern, and where it is set.
 
     Of several patterns the narrowest counts, for each setting on its own. What is not set is as
     the job says.
     """
-    from skitter.cli.settings_run import print_values  # noqa: PLC0415  heavy, not for --help
+    from skitter.cli.place import Flags, named_place  # noqa: PLC0415  heavy, not for --help
+    from skitter.cli.settings_run import print_values  # noqa: PLC0415
 
-    print_values(pattern, data, store, as_json=json)
+    print_values(pattern, named_place(Flags(data, store, api, token)), as_json=json)
 
 
 @app.command(
@@ -79,11 +96,13 @@ def get(pattern: Pattern, data: Data = None, store: Store = None, json: AsJson =
         "skitter settings set '*' concurrency=16 --data state",
     ),
 )
-def set_(
+def set_(  # noqa: PLR0913, PLR0917  one parameter a flag
     pattern: Pattern,
     changes: Annotated[list[str], typer.Argument(metavar="KEY=VALUE...", help=KEYS)],
     data: Data = None,
     store: Store = None,
+    api: Api = None,
+    token: Token = None,
     json: AsJson = False,
 ) -> None:
     """Set something for hosts; every member goes by it within two seconds.
@@ -91,9 +110,11 @@ def set_(
     Settings that are not named stay as they are. Queued URLs of a blacklisted site end as refused,
     and new links to it are not followed.
     """
-    from skitter.cli.settings_run import change  # noqa: PLC0415  heavy, not for --help
+    from skitter.cli.place import Flags, named_place  # noqa: PLC0415  heavy, not for --help
+    from skitter.cli.settings_run import change  # noqa: PLC0415
 
-    change("set", pattern, changes, data, store, as_json=json)
+    flags = Flags(data, store, api, token)
+    change("set", pattern, changes, lambda: named_place(flags), as_json=json)
 
 
 @app.command(
@@ -103,16 +124,20 @@ def set_(
         "skitter settings unset '*.gov.cn' delay --store redis://10.0.0.5:6379",
     ),
 )
-def unset(
+def unset(  # noqa: PLR0913, PLR0917  one parameter a flag
     pattern: Pattern,
     keys: Annotated[
         list[str] | None, typer.Argument(metavar="KEY...", help="Which; left out = all of them.")
     ] = None,
     data: Data = None,
     store: Store = None,
+    api: Api = None,
+    token: Token = None,
     json: AsJson = False,
 ) -> None:
     """Take back what was set for a pattern: a wider pattern counts then, or what the job says."""
-    from skitter.cli.settings_run import change  # noqa: PLC0415  heavy, not for --help
+    from skitter.cli.place import Flags, named_place  # noqa: PLC0415  heavy, not for --help
+    from skitter.cli.settings_run import change  # noqa: PLC0415
 
-    change("unset", pattern, keys or [], data, store, as_json=json)
+    flags = Flags(data, store, api, token)
+    change("unset", pattern, keys or [], lambda: named_place(flags), as_json=json)

@@ -3,24 +3,23 @@
 import getpass
 import json
 import socket
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Callable, Mapping, Sequence
 
 import uvloop
 
-from skitter.cli.explain import named_place
 from skitter.cli.report import complain
 from skitter.politeness.settings.patterns import EVERY, parse_pattern
 from skitter.politeness.settings.values import KEYS, check_key, parse_changes
+from skitter.wiring.look import Where
 from skitter.wiring.settings_access import ask_settings
 
 Facts = Mapping[str, object]
 BY_JOB = "the job"
 
 
-def print_list(data: Path | None, store: str | None, *, as_json: bool) -> None:
+def print_list(where: Where, *, as_json: bool) -> None:
     """Print every row of the table."""
-    rows = uvloop.run(ask_settings(named_place(data, store), {"settings": "list"}))
+    rows = uvloop.run(ask_settings(where, {"settings": "list"}))
     if as_json:
         _print_json(rows)
     elif rows:
@@ -29,10 +28,10 @@ def print_list(data: Path | None, store: str | None, *, as_json: bool) -> None:
         print("nothing is set")
 
 
-def print_values(pattern: str, data: Path | None, store: str | None, *, as_json: bool) -> None:
+def print_values(pattern: str, where: Where, *, as_json: bool) -> None:
     """Print what counts for a host or a pattern, and where it is set."""
     question = {"settings": "get", "pattern": parse_pattern(pattern)}
-    [facts] = uvloop.run(ask_settings(named_place(data, store), question))
+    [facts] = uvloop.run(ask_settings(where, question))
     if as_json:
         _print_json([facts])
         return
@@ -51,8 +50,7 @@ def change(
     verb: str,
     pattern: str,
     words: Sequence[str],
-    data: Path | None,
-    store: str | None,
+    place: Callable[[], Where],
     *,
     as_json: bool,
 ) -> None:
@@ -64,7 +62,7 @@ def change(
         for key in words:
             check_key(key)
     question = {"settings": verb, "pattern": pattern, "words": list(words), "by": _operator()}
-    rows = uvloop.run(ask_settings(named_place(data, store), question))
+    rows = uvloop.run(ask_settings(place(), question))
     if as_json:
         _print_json(rows)
     else:

@@ -14,6 +14,7 @@ from skitter.frontier.embedded.datadir import DataDir
 from skitter.frontier.embedded.frontier import EmbeddedFrontier
 from skitter.frontier.model import LEASE_MS
 from skitter.job.spec import Job
+from skitter.wiring.api_access import ask_api
 from skitter.wiring.connect import PATIENCE_S, Connected, connect_redis, connect_to_read
 from skitter.wiring.host_rules import stored_rules
 from skitter.wiring.job_facts import Facts
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 
 async def ask_jobs(where: Where, question: Question) -> list[Facts]:
     """Return the answer of the process that has the store open, or open it to answer."""
+    if where.api is not None:
+        return await ask_api(where.api, where.token, question)
     if where.store is not None:
         return await _ask_store(where, question)
     assert where.data is not None

@@ -4,7 +4,7 @@ import json
 import random
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import AsyncExitStack, aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from skitter.clock import SystemClock
@@ -30,6 +30,7 @@ from skitter.url.fingerprint import Fingerprinter
 from skitter.url.normalise import Normaliser
 from skitter.url.scope import Scope
 from skitter.wiring.answers import Answers, Question
+from skitter.wiring.api_access import api_lines
 from skitter.wiring.connect import read_redis
 from skitter.wiring.parts import make_fetcher, make_guard
 
@@ -50,7 +51,7 @@ class ArchivedPage:
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """Where a crawl is: in a directory of this machine, or in a store that many share."""
+    """Where a crawl is: in a directory of this machine, a store that many share, or a service."""
 
     data: Path | None = None
     store: str | None = None
@@ -58,8 +59,14 @@ class Where:
     """Which of the jobs there; None for the only one."""
     cold: str | None = None
     """PostgreSQL with the tails of long queues, for who is to change them."""
+    api: str | None = None
+    """URL of a service that has it."""
+    token: str | None = field(default=None, repr=False)
+    """What the service wants to see."""
 
     def __str__(self) -> str:
+        if self.api is not None:
+            return f"--api {self.api}"
         if self.store is not None:
             return f"--store {without_password(self.store)}"
         return f"--data {self.data}"
@@ -69,6 +76,11 @@ async def ask(where: Where, question: Question) -> AsyncGenerator[bytes, None]:
     """Yield the answer about a crawl, asking the process that runs it if its state is there."""
     if where.job is not None:
         question = {**question, "job": where.job}
+    if where.api is not None:
+        async with aclosing(api_lines(where.api, where.token, question)) as lines:
+            async for line in lines:
+                yield line
+        return
     if where.store is not None:
         async with aclosing(_ask_store(where.store, question)) as lines:
             async for line in lines:

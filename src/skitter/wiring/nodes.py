@@ -18,6 +18,7 @@ from skitter.crawl.inspect import Answer, Question, ask_running, error_facts
 from skitter.errors import ConfigError, DataDirError, FrontierError, SkitterError
 from skitter.frontier.base import Frontier, FrontierReader
 from skitter.frontier.vultures import Buried
+from skitter.wiring.api_access import answer, open_api
 from skitter.wiring.connect import PATIENCE_S, require_redis
 from skitter.wiring.look import Where
 from skitter.wiring.nodes_view import (
@@ -115,7 +116,10 @@ class NodesKeeper:
 async def open_nodes(where: Where) -> AsyncIterator[Ask]:
     """Open the way to the nodes of a store or a directory."""
     async with AsyncExitStack() as stack:
-        if where.store is not None:
+        if where.api is not None:
+            client = await stack.enter_async_context(open_api(where.api, where.token))
+            yield lambda question: answer(client, question)
+        elif where.store is not None:
             keeper = await _redis_keeper(stack, where.store)
 
             async def ask_store(question: Question) -> list[Facts]:

@@ -11,6 +11,7 @@ from skitter.frontier.embedded.datadir import DataDir
 from skitter.frontier.embedded.frontier import EmbeddedFrontier
 from skitter.politeness.settings.live import LiveSettings
 from skitter.politeness.settings.table import Table
+from skitter.wiring.api_access import ask_api
 from skitter.wiring.connect import PATIENCE_S, read_redis, require_redis
 from skitter.wiring.look import Where
 from skitter.wiring.settings import Facts, SettingsKeeper, rows_of, values_of
@@ -20,6 +21,8 @@ READ = frozenset({"list", "get"})
 
 async def ask_settings(where: Where, question: Question) -> list[Facts]:
     """Return the answer of the process that has the store open, or open it to answer."""
+    if where.api is not None:
+        return await ask_api(where.api, where.token, question)
     async with aclosing(_lines(where, question)) as lines:
         found = [dict(json.loads(line)) async for line in lines]
     for facts in found:

@@ -15,6 +15,7 @@ from skitter.frontier.embedded.frontier import EmbeddedFrontier
 from skitter.frontier.remote.wire import Store as AnyFrontier
 from skitter.job.spec import Job
 from skitter.types import JobNumber
+from skitter.wiring.api_access import ask_api
 from skitter.wiring.connect import PATIENCE_S, connect_redis
 from skitter.wiring.look import Where, make_explainer
 
@@ -24,10 +25,13 @@ if TYPE_CHECKING:
 
 async def undo_alias(where: Where, host: str, cold: str | None = None) -> dict[str, object]:
     """Take back that ``host`` is an alias; answers what came of it."""
+    question = {"undo_alias": host, **({"job": where.job} if where.job is not None else {})}
+    if where.api is not None:
+        [undone] = await ask_api(where.api, where.token, question)
+        return undone
     if where.store is not None:
         return await _undo_in_store(where, host, cold)
     assert where.data is not None
-    question = {"undo_alias": host, **({"job": where.job} if where.job is not None else {})}
     async with aclosing(ask_running(where.data, question)) as lines:
         async for line in lines:
             found: dict[str, object] = json.loads(line)

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from skitter.cli import explain
-from skitter.cli.explain import data_directory, named_place, print_page, readable
+from skitter.cli.explain import print_page, readable
+from skitter.cli.place import Flags, data_directory, named_place
 from skitter.errors import ConfigError, UrlError
 from skitter.wiring.look import Where
 
@@ -42,10 +43,10 @@ def test_a_store_is_meant_where_one_is_named(
     [only] = make(tmp_path, "a")
     monkeypatch.chdir(tmp_path)
     store = "redis://:secret@store.test"
-    assert named_place(None, store, "job") == Where(store=store, job="job")
-    assert "secret" not in str(named_place(None, store))
+    assert named_place(Flags(store=store), "job") == Where(store=store, job="job")
+    assert "secret" not in str(named_place(Flags(store=store)))
     with pytest.raises(ConfigError, match="--data and --store: wanted one of them"):
-        named_place(only, store)
+        named_place(Flags(only, store))
 
 
 def test_facts_are_aligned_and_nested_ones_keep_their_path() -> None:
@@ -86,10 +87,10 @@ def test_a_page_is_looked_up_by_its_whole_url(
     asked: list[tuple[Where, str]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     [only] = make(tmp_path, "a")
-    where = named_place(None, None)
+    where = named_place(Flags())
     print_page("Example.com/x#top", where, as_json=True)
     assert json.loads(capsys.readouterr().out) == {"url": "https://example.com/x", "state": "done"}
-    print_page("example.com", named_place(only, None), as_json=False)
+    print_page("example.com", named_place(Flags(only)), as_json=False)
     assert "state  done" in capsys.readouterr().out
     here = Where(only)
     assert asked == [(here, "https://example.com/x"), (here, "https://example.com/")]

@@ -13,6 +13,7 @@ from states import SITE, State, site_job
 from skitter.cli import export as module
 from skitter.cli.export import Export, run_export
 from skitter.cli.main import run as run_command
+from skitter.cli.place import Flags
 from skitter.crawl.inspect import InspectServer, Question
 from skitter.errors import ConfigError, DataDirError
 from skitter.frontier.model import Result
@@ -42,14 +43,13 @@ def wanted(**fields: Any) -> Export:
     values: dict[str, Any] = {
         "job": None,
         "out": None,
-        "data": None,
-        "store": None,
         "warc": None,
         "seeds": None,
         "json": False,
         "force": False,
     }
-    return Export(**{**values, **fields})
+    place = Flags(fields.pop("data", None), fields.pop("store", None), fields.pop("api", None))
+    return Export(place=place, **{**values, **fields})
 
 
 @pytest.fixture

@@ -16,6 +16,7 @@ from skitter.cli import crawl_flags
 from skitter.cli.crawl import crawl
 from skitter.cli.main import app, run
 from skitter.cli.node import node
+from skitter.cli.page import page
 from skitter.cli.report import describe, exit_code, most_telling
 from skitter.cli.up import up
 from skitter.config import Settings
@@ -77,6 +78,7 @@ def test_no_command_shows_the_help() -> None:
 
 
 OF_A_CLUSTER = {
+    "api",
     "control",
     "egress",
     "host",
@@ -86,12 +88,12 @@ OF_A_CLUSTER = {
     "port",
     "token",
 }
-"""Settings of machines that serve crawls others have begun."""
+"""Settings of machines that serve crawls others have begun, and of who asks them."""
 
 
 def test_every_setting_is_a_flag_and_every_flag_has_its_help() -> None:
     wide = {"COLUMNS": "200"}
-    commands = {"crawl": crawl, "node": node, "up": up}
+    commands = {"crawl": crawl, "node": node, "up": up, "page": page}
     shown = {name: CliRunner().invoke(app, [name, "--help"], env=wide).stdout for name in commands}
     for name in Settings.model_fields:
         flagged = {key for key, command in commands.items() if name in get_type_hints(command)}

@@ -78,7 +78,7 @@ def test_a_directory_without_nodes_is_named(here: Path) -> None:
     (here / "state").mkdir()
     assert "no node has run there" in refused("list", "--data", "state")
     assert "no such state directory" in refused("list", "--data", "nowhere")
-    assert "wanted --store URL or --data DIR" in refused("list")
+    assert "wanted --data DIR, --store URL, or --api URL" in refused("list")
     assert "wanted one of them" in refused("list", "--data", "state", "--store", "redis://h")
 
 

@@ -70,7 +70,8 @@ def test_jobs_of_a_master_that_is_not_there(here: Path, words: list[str]) -> Non
     ended = command("job", *words)
     assert (ended.code, ended.out) == (2, "")
     assert ended.err == (
-        "skitter: --data .skitter/up: no such directory; wanted that of a skitter up\n"
+        "skitter: which jobs? nothing is in .skitter/up; wanted --data DIR, --store URL, or --api"
+        " URL of a skitter up\n"
     )
     (here / "state").mkdir()
     ended = command("job", *words, "--data", here / "state")

@@ -1,0 +1,20 @@
+"""The flags that name a service, for every command that can speak to one."""
+
+from typing import Annotated
+
+import typer
+
+Api = Annotated[
+    str | None,
+    typer.Option(
+        metavar="URL", help="A service (skitter up) to ask instead, here or elsewhere; SKITTER_API."
+    ),
+]
+Token = Annotated[
+    str | None,
+    typer.Option(
+        metavar="T",
+        help="With --api: its token, better in SKITTER_TOKEN. Default: what a service of this"
+        " machine keeps in .skitter/up.",
+    ),
+]
