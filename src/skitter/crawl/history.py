@@ -48,6 +48,8 @@ class History(msgspec.Struct, frozen=True):
     visits: list[PastVisit] = []
     goes_by: bytes = b""
     """What the content was read by: another rule may find something in the same page."""
+    queued: int = 0
+    """The number of the last visit as the queue has it: that of a page it forgot begins anew."""
 
     def conditions(self, url: str) -> Mapping[str, str]:
         """Return the headers that let a server answer that nothing has changed."""
@@ -72,9 +74,9 @@ class History(msgspec.Struct, frozen=True):
         broken off before they were safe, or the page was forgotten since. Then nothing is taken
         for known, nor where the page is read otherwise than it was.
         """
-        holds = self.last < number and self.goes_by == goes_by
+        holds = self.queued < number and self.goes_by == goes_by
         content = self.content if holds else b""
-        return msgspec.structs.replace(self, content=content, goes_by=goes_by)
+        return msgspec.structs.replace(self, content=content, goes_by=goes_by, queued=number)
 
     def after(self, record: PageRecord, content: bytes) -> "History":
         """Return it with one more visit; ``content`` is b"" for one that brought none.
@@ -96,6 +98,7 @@ class History(msgspec.Struct, frozen=True):
             content=content or self.content,
             visits=[*earlier, visit][-MOST_VISITS:],
             goes_by=self.goes_by,
+            queued=self.queued,
         )
 
 

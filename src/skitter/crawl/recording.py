@@ -11,6 +11,9 @@ from skitter.frontier.model import Ack
 from skitter.pipeline.base import Batch, Sink
 from skitter.types import JobNumber
 
+CLEARED_MARK = "cleared"
+"""Of a job: another value whenever one of its queues was cleared."""
+
 
 class Recording:
     """The sinks of every job that this process writes outputs for."""

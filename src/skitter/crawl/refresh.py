@@ -31,8 +31,14 @@ class Refresh:
         self._judge = judge
         self._clock = clock
         said = job.model_dump_json(include={"list_", "detail", "rules", "media", "jump"})
-        self.goes_by = xxh3_64_digest(said.encode())
+        self._rules = xxh3_64_digest(said.encode())
+        self.cleared = b""
+        """Another one whenever a queue of the job was cleared: its links are to be found again."""
+
+    @property
+    def goes_by(self) -> bytes:
         """What pages are read by: where it is another, what was found before says nothing."""
+        return self._rules + self.cleared
 
     @classmethod
     def of(cls, job: Job, judge: Judge, clock: Clock) -> "Refresh | None":

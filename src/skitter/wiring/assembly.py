@@ -21,7 +21,7 @@ from skitter.crawl.manners import Manners
 from skitter.crawl.media import MediaFinder
 from skitter.crawl.news import News, templates_mark
 from skitter.crawl.outputs import Outputs
-from skitter.crawl.recording import job_mark
+from skitter.crawl.recording import CLEARED_MARK, job_mark
 from skitter.crawl.refresh import Refresh
 from skitter.crawl.relevance import Relevance
 from skitter.crawl.seeding import SEED
@@ -158,6 +158,9 @@ class Assembly:
         # The store may have lost links that are remembered here as queued.
         equipment.finder.forget()
         equipment.sitemaps.forget()
+        if equipment.refresh is not None:
+            cleared = await self._store.reader.mark(job_mark(self._number, CLEARED_MARK))
+            equipment.refresh.cleared = cleared or b""
         for entry in equipment.job.entries:
             normal = equipment.normaliser.absolute(entry)
             equipment.home.add(normal.url)

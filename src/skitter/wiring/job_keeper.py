@@ -11,7 +11,7 @@ from skitter.config import RunOptions
 from skitter.crawl.drift import drift_mark, read_alarms
 from skitter.crawl.happenings import tell_job
 from skitter.crawl.inspect import Answer, Question, error_facts
-from skitter.crawl.recording import job_mark
+from skitter.crawl.recording import CLEARED_MARK, job_mark
 from skitter.crawl.seeding import Seeder
 from skitter.crawl.totals import Totals
 from skitter.errors import ConfigError, Conflict, SkitterError
@@ -24,8 +24,6 @@ from skitter.wiring.job_facts import Facts, find_job, job_facts, more_facts
 from skitter.wiring.limits import JobLimits
 from skitter.wiring.store import Store
 
-CLEARED_MARK = "cleared"
-"""Behind the number of its job: drawn anew whenever a part of its queue was emptied."""
 CLASSES = {"nav": PageClass.NAV, "data": PageClass.DATA}
 
 AtWork = Callable[[], Awaitable[bool]]

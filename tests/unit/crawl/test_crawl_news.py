@@ -123,13 +123,21 @@ def test_where_a_redirect_led_is_remembered_though_nothing_was_there() -> None:
 
 
 def test_a_visit_that_was_broken_off_is_made_without_condition() -> None:
-    first = History().after(record(1, etag='"a"'), b"one")
-    second = first.after(record(2, etag='"b"'), b"two")
-    assert first.before(2) == first
+    first = History().before(1).after(record(1, etag='"a"'), b"one")
+    second = first.before(2).after(record(2, etag='"b"'), b"two")
+    assert first.before(2).content == b"one"
     assert first.before(2, b"other rules").content == b""
     assert second.before(2).conditions("https://e.com/") == {}
     assert second.before(2).content == b""
     assert second.last == 2
+
+
+def test_a_page_that_the_queue_forgot_is_asked_for_on_condition_from_its_second_visit_on() -> None:
+    before = History().before(7).after(record(7, etag='"a"'), b"one")
+    assert before.before(1).content == b""
+    anew = before.before(1).after(record(8, etag='"a"'), b"one")
+    assert anew.before(2).conditions("https://e.com/") == {"If-None-Match": '"a"'}
+    assert [visit.number for visit in anew.visits] == [7, 8]
 
 
 def test_a_history_is_bounded() -> None:

@@ -10,6 +10,7 @@ from turbohtml import Node
 
 from skitter.parse.rules.field import Sight
 from skitter.parse.rules.ruleset import Fields, Picked
+from skitter.types import PageClass
 
 PERIOD_S = 600
 PRICE = {"detail": {"fields": {"price": {"css": "b", "number": True}}}}
@@ -169,3 +170,34 @@ async def test_a_page_is_marked_while_rules_are_read_on_it(
     assert len(marks) == 1
     assert any(marks[0])
     assert not any((rig.root / "blackbox").read_bytes()[:12])
+
+
+async def test_an_entry_that_is_taken_up_anew_is_asked_for_without_condition(
+    web: Web, open_rig: OpenRig
+) -> None:
+    web.html(HOME, "", "/topics/one", etag='"1"')
+    web.html(f"{SITE}/topics/one", "Topics.", "/topics/two")
+    rig = await open_rig(kind="news")
+    await rig.offer(HOME)
+    await visits(rig)
+    await rig.frontier.clear(rig.number, PageClass.NAV)
+    rig.finder.forget()
+    await rig.seeder.restart([HOME])
+    found = [record["url"] for record in await visits(rig)]
+    assert found == [HOME, f"{SITE}/topics/one"]
+    assert conditions(rig) == [None, None]
+    await next_visits(rig)
+    assert conditions(rig)[2] == '"1"'
+
+
+async def test_what_was_cleared_is_found_again_though_nothing_has_changed(
+    web: Web, open_rig: OpenRig
+) -> None:
+    web.html(HOME, "", "/story/1", etag='"1"')
+    rig = await open_rig()
+    await rig.offer(HOME)
+    assert rig.equipment.refresh is not None
+    for cleared, condition in [(b"", None), (b"", '"1"'), (b"x", None), (b"x", '"1"')]:
+        rig.equipment.refresh.cleared = cleared
+        await next_visits(rig)
+        assert conditions(rig)[-1] == condition
