@@ -9,17 +9,22 @@ from skitter import __version__
 from skitter.api import errors, routes
 from skitter.api.auth import Keys
 from skitter.api.guard import Guard
+from skitter.api.headers import SecureHeaders
+from skitter.api.idempotency import Idempotency
+from skitter.api.limits import LimitGate, Limits
 from skitter.api.metrics.requests import Counted, RequestCounts
 from skitter.client.base import ErrorBody
 from skitter.wiring.service import Service
 
+ERRORS = (400, 401, 403, 404, 408, 409, 412, 413, 422, 429, 503)
+"""What may be answered in place of what was asked for."""
 DESCRIPTION = """\
 Jobs, pages, sites and machines of a Skitter service. Every request but `/healthz` needs a token:
 `Authorization: Bearer TOKEN`. Every error has one shape. Lists come in pages: give `next` as
 `after`."""
 
 
-def create_app(service: Service) -> FastAPI:
+def create_app(service: Service, limits: Limits | None = None) -> FastAPI:
     """Return the app of a service, with every router in ``api/routes``."""
     app = FastAPI(
         title="Skitter",
@@ -27,7 +32,7 @@ def create_app(service: Service) -> FastAPI:
         description=DESCRIPTION,
         docs_url=None,
         redoc_url=None,
-        responses={code: {"model": ErrorBody} for code in (401, 403, 422, 429, 503)},
+        responses={code: {"model": ErrorBody} for code in ERRORS},
         # Two ways to write one path would be two pages to a cache.
         redirect_slashes=False,
     )
@@ -36,7 +41,11 @@ def create_app(service: Service) -> FastAPI:
     errors.install(app)
     for module in pkgutil.iter_modules(routes.__path__):
         app.include_router(import_module(f"{routes.__name__}.{module.name}").router)
+    # The last one added is the first to see a request.
+    app.add_middleware(Idempotency, service=service)
+    app.add_middleware(LimitGate, limits=limits or Limits())
     app.add_middleware(Guard, keys=app.state.keys)
     app.state.requests = RequestCounts()
     app.add_middleware(Counted, counts=app.state.requests)
+    app.add_middleware(SecureHeaders)
     return app

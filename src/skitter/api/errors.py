@@ -1,6 +1,7 @@
 """Every error in one shape: a word for programs, a sentence for people, and the field."""
 
 import logging
+import re
 from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
@@ -20,6 +21,7 @@ CODES = {
     403: "forbidden",
     404: "not_found",
     405: "method_not_allowed",
+    408: "too_slow",
     409: "conflict",
     412: "changed",
     413: "too_large",
@@ -72,6 +74,8 @@ def install(app: FastAPI) -> None:
 async def _api_error(request: Request, error: Exception) -> Response:
     del request
     assert isinstance(error, ApiError)
+    if error.status == 304:
+        return Response(status_code=304, headers=error.headers)
     return problem(error.status, error.message, error.field, error.headers)
 
 
@@ -137,9 +141,12 @@ def _dotted(path: list[str | int]) -> str:
     return text
 
 
+_SOURCE = re.compile(r"^job(?: \S+)?: ")
+_FIELD = re.compile(r"[A-Za-z_][\w.\[\]-]*(?=: )")
+
+
 def field_of(message: str) -> tuple[str | None, str]:
-    """Return the field that a sentence of ours begins with, behind what names its source."""
-    first, _, rest = message.partition(": ")
-    if not rest or " " in first:
-        return None, message
-    return first, message
+    """Return the field that a message of ours begins with, and the message in one sentence."""
+    lines = [_SOURCE.sub("", line) for line in message.splitlines()]
+    found = _FIELD.match(lines[0]) if lines else None
+    return found[0] if found else None, "; ".join(lines)

@@ -161,6 +161,11 @@ async def add_job(connected: Connected, data: object, source: str) -> Facts:
     return await _enter(connected, job)
 
 
+def refuse_unminded(job: Job) -> None:
+    """Raise when a job of a shared store wants what no process of it would do."""
+    _refuse_unminded(job, f"job {job.id}", "use the embedded store")
+
+
 async def _enter(connected: Connected, job: Job) -> Facts:
     store = store_of(connected.frontier)
     entry = job_entry(job, outbox=False)

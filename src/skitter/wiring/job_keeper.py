@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from skitter.config import RunOptions
 from skitter.crawl.drift import drift_mark, read_alarms
@@ -16,12 +17,13 @@ from skitter.crawl.seeding import Seeder
 from skitter.crawl.totals import Totals
 from skitter.errors import ConfigError, Conflict, SkitterError
 from skitter.frontier.model import JobEntry, JobState
-from skitter.job.spec import Job
+from skitter.job.spec import Job, check_job
 from skitter.types import JobNumber, PageClass
 from skitter.wiring.answers import output_paths
 from skitter.wiring.assembly import Assembly
 from skitter.wiring.job_facts import Facts, find_job, job_facts, more_facts
 from skitter.wiring.limits import JobLimits
+from skitter.wiring.parts import job_entry
 from skitter.wiring.store import Store
 
 CLASSES = {"nav": PageClass.NAV, "data": PageClass.DATA}
@@ -46,22 +48,26 @@ class JobKeeper:
         self._store = store
         self._limits = limits
         self._at_work = at_work
+        self.check: Callable[[Job], None] = lambda job: None
+        """Raises when nobody would do for a job what it wants."""
 
     async def every(self) -> list[Facts]:
         """Return how every job stands."""
         jobs = await self._store.reader.jobs()
         return [await self._facts(number, entry) for number, entry in jobs.items()]
 
-    async def show(self, job_id: str) -> Facts:
-        """Return how one job stands, and what it was told to do."""
+    async def show(self, job_id: str, *, with_spec: bool = False) -> Facts:
+        """Return how one job stands, and what it was told to do; as a job file if wanted."""
         number, entry = find_job(await self._store.reader.jobs(), job_id)
         reader, job = self._store.reader, Job.from_json(entry.spec)
         totals = Totals.of(await reader.tallies(number))
         files = await output_paths(reader, number)
         hosts = {"hosts": await reader.hosts(number)}
         alarms = read_alarms(await reader.marks(drift_mark(number)))
-        told = {"alarms": [alarm.words for alarm in alarms]} if alarms else {}
+        told: Facts = {"alarms": [alarm.words for alarm in alarms]} if alarms else {}
         more = more_facts(job, totals, files)
+        if with_spec:
+            told |= {"spec": _as_file(entry)}
         return {**await self._facts(number, entry), **hosts, **more, **told}
 
     async def _facts(self, number: JobNumber, entry: JobEntry) -> Facts:
@@ -116,6 +122,30 @@ class JobKeeper:
     async def _tell(self, job_id: str, what: str) -> None:
         await tell_job(self._store.frontier, self._store.clock, job_id, what)
 
+    async def change(self, job_id: str, changes: Mapping[str, object]) -> Facts:
+        """Say anew who owns a job, how urgent it is, or what limits it has; others stay."""
+        _, entry = await self._living(job_id, "changed")
+        spec = _as_file(entry)
+        limits = changes.get("limits")
+        if isinstance(limits, Mapping):
+            kept = {**spec.get("limits", {}), **limits}
+            spec["limits"] = {name: value for name, value in kept.items() if value is not None}
+        spec |= {name: changes[name] for name in ("owner", "priority") if name in changes}
+        job = check_job(spec, f"job {job_id}")
+        self.check(job)
+        changed = job_entry(job, outbox=entry.outbox, state=entry.state)
+        await self._store.control.put_job(changed)
+        await self._tell(job_id, "changed")
+        return await self.show(job_id, with_spec=True)
+
+    async def drop(self, job_id: str) -> Facts:
+        """Forget a job and everything of it; files of its records stay."""
+        number, _ = find_job(await self._store.reader.jobs(), job_id)
+        await self._store.control.set_job_state(number, JobState.CANCEL)
+        await self._store.control.drop_job(number)
+        await self._tell(job_id, "forgotten")
+        return {"dropped": job_id}
+
     async def _living(self, job_id: str, verb: str) -> tuple[JobNumber, JobEntry]:
         number, entry = find_job(await self._store.reader.jobs(), job_id)
         if entry.state is JobState.CANCEL:
@@ -136,17 +166,21 @@ class JobKeeper:
 
     async def tell(self, question: Question) -> list[Facts]:
         """Return what a question about jobs asks for, or do what it wants."""
+        verbs = {
+            "pause": self.pause,
+            "resume": self.resume,
+            "cancel": self.cancel,
+            "drop": self.drop,
+        }
         match question:
             case {"jobs": "list"}:
                 return await self.every()
             case {"jobs": "show", "id": str(job_id)}:
-                return [await self.show(job_id)]
-            case {"jobs": "pause", "id": str(job_id)}:
-                return [await self.pause(job_id)]
-            case {"jobs": "resume", "id": str(job_id)}:
-                return [await self.resume(job_id)]
-            case {"jobs": "cancel", "id": str(job_id)}:
-                return [await self.cancel(job_id)]
+                return [await self.show(job_id, with_spec=question.get("spec") is True)]
+            case {"jobs": "change", "id": str(job_id), "changes": dict(changes)}:
+                return [await self.change(job_id, changes)]
+            case {"jobs": str(verb), "id": str(job_id)} if verb in verbs:
+                return [await verbs[verb](job_id)]
             case {"jobs": "clear", "id": str(job_id), "class": "nav" | "data" as name}:
                 restart = question.get("restart") is True
                 return [await self.clear(job_id, CLASSES[name], restart=restart)]
@@ -157,6 +191,13 @@ class JobKeeper:
                 )
             case _:
                 raise ConfigError("not a question about jobs that this version knows")
+
+
+def _as_file(entry: JobEntry) -> dict[str, Any]:
+    """Return a stored job with the names of a job file."""
+    spec: dict[str, Any] = json.loads(entry.spec)
+    spec.pop("version", None)
+    return spec
 
 
 @asynccontextmanager

@@ -21,7 +21,7 @@ from skitter.wiring.answers import Answers, Question
 from skitter.wiring.assembly import Assembly
 from skitter.wiring.databases import database_places, make_databases
 from skitter.wiring.files import open_sinks
-from skitter.wiring.job_facts import Facts, difference
+from skitter.wiring.job_facts import Facts, difference, find_job
 from skitter.wiring.job_keeper import AtWork, JobKeeper, line_of
 from skitter.wiring.limits import JobLimits
 from skitter.wiring.parts import (
@@ -55,6 +55,7 @@ class JobHost:
         self._limits = limits
         self._keeper = JobKeeper(store, limits, at_work)
         self._assemblies: dict[JobNumber, Assembly] = {}
+        self._opened: dict[JobNumber, AsyncExitStack] = {}
 
     async def resume(self) -> None:
         """Go on with the jobs that are in the store."""
@@ -117,11 +118,23 @@ class JobHost:
     async def _open(self, number: JobNumber, job: Job) -> Assembly:
         files = make_sinks(replace(self._options, out=_files(job, self._options.data / OUT)))
         sinks: list[Sink] = [*files, *make_databases(job, durable=not self._options.fast)]
-        self._recording.serve(number, await open_sinks(self._stack, self._store, number, sinks))
+        opened = self._opened[number] = AsyncExitStack()
+        self._stack.push_async_callback(opened.aclose)
+        self._recording.serve(number, await open_sinks(opened, self._store, number, sinks))
         assembly = Assembly(job, number, self._options, self._store)
-        self._stack.push_async_callback(assembly.close)
+        opened.push_async_callback(assembly.close)
         self._assemblies[number] = assembly
         return assembly
+
+    async def _drop(self, job_id: str) -> Facts:
+        """Forget a job; nothing is written for it any more."""
+        number, _ = find_job(await self._store.reader.jobs(), job_id)
+        await self._keeper.cancel(job_id)
+        self._recording.serve(number, ())
+        self._assemblies.pop(number, None)
+        if opened := self._opened.pop(number, None):
+            await opened.aclose()
+        return await self._keeper.drop(job_id)
 
     async def answer(self, question: Question) -> AsyncIterator[bytes]:
         """Yield the lines of an answer about jobs, or about the pages of one of them."""
@@ -135,6 +148,9 @@ class JobHost:
         match question:
             case {"jobs": "add", "job": data, "source": str(source)}:
                 yield line_of(await self.add(data, source))
+                yield line_of({"complete": True})
+            case {"jobs": "drop", "id": str(job_id)}:
+                yield line_of(await self._drop(job_id))
                 yield line_of({"complete": True})
             case {"jobs": _}:
                 async for line in self._keeper.answer(question):

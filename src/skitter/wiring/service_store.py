@@ -8,7 +8,7 @@ from skitter.crawl.inspect import Answer, Question, error_facts
 from skitter.errors import SkitterError
 from skitter.politeness.settings.live import LiveSettings
 from skitter.wiring.connect import PATIENCE_S, Connected, connect_redis
-from skitter.wiring.job_access import add_job, keeper_of, store_of
+from skitter.wiring.job_access import add_job, keeper_of, refuse_unminded, store_of
 from skitter.wiring.job_keeper import line_of
 from skitter.wiring.look import Where, answer_from
 from skitter.wiring.nodes import NodesKeeper, RedisLook
@@ -37,6 +37,7 @@ class SharedAnswers:
         self._url = url
         self._data = data
         self._jobs = keeper_of(connected)
+        self._jobs.check = refuse_unminded
         self._settings = SettingsKeeper(frontier, frontier.clock, LiveSettings())
         look = RedisLook(nodes, frontier.keys, frontier.clock)
         buried = frontier.vultures(lambda _: False).total

@@ -1,0 +1,158 @@
+"""A POST that is repeated with its key is done once, and answered the same for a day.
+
+What was answered is kept in the store, so that it does not matter which service is asked. While one
+is at work on a key, others who come with it are told to come back.
+"""
+
+import secrets
+from base64 import b64decode, b64encode
+from hashlib import blake2b
+
+import msgspec
+from starlette.datastructures import Headers
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from skitter.api.errors import ApiError, problem
+from skitter.client.base import Role
+from skitter.wiring.service import Service
+
+HEADER = "idempotency-key"
+KEPT_MS = 86_400_000
+LOCK_MS = 60_000
+MOST_KEY_CHARS = 200
+MOST_KEPT_BYTES = 256 << 10
+
+
+class _Kept(msgspec.Struct):
+    """An answer, and what it was the answer to."""
+
+    asked: str
+    status: int
+    headers: list[tuple[str, str]]
+    body: str
+
+
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder(_Kept).decode
+
+
+class Idempotency:
+    """Answers a POST with a key from what was answered before."""
+
+    def __init__(self, app: ASGIApp, service: Service) -> None:
+        self._app = app
+        self._frontier = service.store.frontier
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        key = Headers(scope=scope).get(HEADER) if _is_guarded_post(scope) else None
+        if key is None:
+            await self._app(scope, receive, send)
+            return
+        try:
+            await self._once(scope, receive, send, key)
+        except ApiError as error:
+            refusal = problem(error.status, error.message, error.field, error.headers)
+            await refusal(scope, receive, send)
+        except HTTPException as error:
+            # What is wrong with the body is found where it is read.
+            await problem(error.status_code, error.detail)(scope, receive, send)
+
+    async def _once(self, scope: Scope, receive: Receive, send: Send, key: str) -> None:
+        if not 0 < len(key) <= MOST_KEY_CHARS:
+            raise ApiError(422, f"wanted a key of 1 to {MOST_KEY_CHARS} signs", "Idempotency-Key")
+        body = await _whole(receive)
+        name = _name(scope["skitter.role"], scope["path"], key)
+        asked = blake2b(body, digest_size=16).hexdigest()
+        holder = secrets.randbits(48)
+        if await self._frontier.lock(name, holder, LOCK_MS):
+            raise ApiError(
+                409,
+                "a request with this key is being answered; ask again",
+                "Idempotency-Key",
+                {"Retry-After": "1"},
+            )
+        try:
+            [kept] = await self._frontier.shared([name])
+            if kept is not None:
+                await _again(_decode(kept), asked, send)
+                return
+            answer = _Recorder(send)
+            await self._app(scope, _given(body, receive), answer.send)
+            if kept_bytes := answer.kept(asked):
+                await self._frontier.share({name: kept_bytes}, KEPT_MS)
+        finally:
+            await self._frontier.lock(name, holder, 0)
+
+
+class _Recorder:
+    """Passes an answer on, and remembers it."""
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self._status = 0
+        self._headers: list[tuple[bytes, bytes]] = []
+        self._body = bytearray()
+
+    async def send(self, message: Message) -> None:
+        """Pass one part of the answer on."""
+        if message["type"] == "http.response.start":
+            self._status, self._headers = message["status"], list(message["headers"])
+        elif len(self._body) <= MOST_KEPT_BYTES:
+            self._body += message.get("body", b"")
+        await self._send(message)
+
+    def kept(self, asked: str) -> bytes:
+        """Return what is to be kept; b"" for what may be tried again."""
+        again = self._status >= 500 or self._status in (0, 408, 409, 429)
+        if again or len(self._body) > MOST_KEPT_BYTES:
+            return b""
+        headers = [
+            (name.decode("latin-1"), value.decode("latin-1")) for name, value in self._headers
+        ]
+        body = b64encode(self._body).decode("ascii")
+        return _encode(_Kept(asked, self._status, headers, body))
+
+
+def _is_guarded_post(scope: Scope) -> bool:
+    return scope["type"] == "http" and scope["method"] == "POST" and "skitter.role" in scope
+
+
+async def _again(kept: _Kept, asked: str, send: Send) -> None:
+    if kept.asked != asked:
+        raise ApiError(422, "this key was used for another request", "Idempotency-Key")
+    headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in kept.headers]
+    headers.append((b"idempotency-replayed", b"true"))
+    await send({"type": "http.response.start", "status": kept.status, "headers": headers})
+    await send({"type": "http.response.body", "body": b64decode(kept.body)})
+
+
+async def _whole(receive: Receive) -> bytes:
+    body = bytearray()
+    while True:
+        message = await receive()
+        if message["type"] != "http.request":
+            return bytes(body)
+        body += message.get("body", b"")
+        if not message.get("more_body", False):
+            return bytes(body)
+
+
+def _given(body: bytes, receive: Receive) -> Receive:
+    """Return how the app reads a body that was read already."""
+    told = False
+
+    async def again() -> Message:
+        nonlocal told
+        if told:
+            return await receive()
+        told = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return again
+
+
+def _name(role: Role, path: str, key: str) -> str:
+    digest = blake2b(f"{role.value}\n{path}\n{key}".encode("utf-8", "surrogateescape"))
+    return f"api:once:{digest.hexdigest()[:32]}"

@@ -1,0 +1,203 @@
+"""Jobs over the API: added, shown, changed, paused, cleared and forgotten."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from service import Served, served
+
+JOB: dict[str, Any] = {"id": "one", "entries": ["http://one.test/"], "owner": "ana"}
+
+
+@pytest.fixture
+async def here(tmp_path: Path) -> AsyncIterator[Served]:
+    sinks = {
+        "lake": {"type": "jsonl", "path": "lake-{job}.jsonl"},
+        "fixed": {"type": "jsonl", "path": "fixed.jsonl"},
+    }
+    async with served(tmp_path / "state", sinks=sinks, allow_private=False) as found:
+        yield found
+
+
+async def add(here: Served, **fields: Any) -> dict[str, Any]:
+    answer = await here.http.post("/v1/jobs", json={**JOB, **fields})
+    assert answer.status_code == 201, answer.text
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+async def test_a_job_is_added_shown_and_listed(here: Served) -> None:
+    answer = await here.http.post("/v1/jobs", json=JOB)
+    assert answer.status_code == 201
+    assert answer.headers["location"] == "/v1/jobs/one"
+    assert answer.json()["entries"] == JOB["entries"]
+    again = await here.http.post("/v1/jobs", json=JOB)
+    assert again.status_code == 200
+    shown = (await here.http.get("/v1/jobs/one")).json()
+    assert shown["spec"]["entries"] == JOB["entries"]
+    assert shown["queued"] == 1
+    assert [row["id"] for row in (await here.http.get("/v1/jobs")).json()["jobs"]] == ["one"]
+
+
+async def test_lists_come_in_pages_and_by_filter(here: Served) -> None:
+    for name in ("b", "a", "c"):
+        await add(here, id=name, owner=name, entries=[f"http://{name}.test/"])
+    first = (await here.http.get("/v1/jobs", params={"limit": 2})).json()
+    assert [row["id"] for row in first["jobs"]] == ["a", "b"]
+    rest = (await here.http.get("/v1/jobs", params={"after": first["next"]})).json()
+    assert ([row["id"] for row in rest["jobs"]], rest["next"]) == (["c"], None)
+    own = (await here.http.get("/v1/jobs", params={"owner": "b"})).json()
+    assert [row["id"] for row in own["jobs"]] == ["b"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "field"),
+    [
+        ({"depth": -1}, "depth"),
+        ({"entries": ["http://127.0.0.1/"]}, "entries[0]"),
+        ({"entries": ["http://one.test/", "http://[::1]/"]}, "entries[1]"),
+        ({"entries": ["http://169.254.169.254/meta"]}, "entries[0]"),
+        ({"entries": ["http://localhost/"]}, "entries[0]"),
+        ({"entries": ["http://2130706433/"]}, "entries[0]"),
+        ({"entries": ["ftp://one.test/"]}, "entries[0]"),
+        ({"entries": []}, "entries"),
+        ({"sinks": [{"type": "jsonl", "path": "/etc/x.jsonl"}]}, "sinks[0]"),
+        ({"sinks": [{"name": "sea"}]}, "sinks[0].name"),
+        ({"archive": {"directory": "/tmp"}}, "archive.directory"),
+        ({"http": {"headers": {"X-A": "env:HOME"}}}, "http.headers.X-A"),
+        ({"http": {"cookies": "file:/etc/passwd"}}, "http.cookies"),
+        ({"http": {"cookies": {"a": "file:/etc/passwd"}}}, "http.cookies.a"),
+        ({"color": "red"}, "color"),
+        ({"polite": {"delay": "fast"}}, "polite.delay"),
+    ],
+)
+async def test_a_bad_job_is_refused_and_the_field_named(
+    here: Served, fields: dict[str, Any], field: str
+) -> None:
+    answer = await here.http.post("/v1/jobs", json={**JOB, **fields})
+    error = answer.json()["error"]
+    assert (answer.status_code, error["code"], error["field"]) == (422, "invalid", field)
+    assert error["message"].startswith(field)
+    assert (await here.http.get("/v1/jobs")).json()["jobs"] == []
+
+
+async def test_records_go_where_the_operator_has_said(here: Served) -> None:
+    found = await add(here, sinks=[{"name": "lake"}])
+    assert [Path(path).name for path in found["records"]] == ["lake-one.jsonl"]
+    assert (await add(here, id="two", sinks=[{"name": "fixed"}]))["id"] == "two"
+    taken = await here.http.post(
+        "/v1/jobs", json={**JOB, "id": "three", "sinks": [{"name": "fixed"}]}
+    )
+    assert (taken.status_code, taken.json()["error"]["code"]) == (409, "conflict")
+
+
+async def test_a_job_of_the_same_id_and_other_settings_is_a_conflict(here: Served) -> None:
+    await add(here)
+    answer = await here.http.post("/v1/jobs", json={**JOB, "depth": 3})
+    assert (answer.status_code, answer.json()["error"]["code"]) == (409, "conflict")
+
+
+async def test_a_reader_is_told_when_nothing_is_new(here: Served) -> None:
+    await add(here)
+    first = await here.http.get("/v1/jobs/one")
+    tag = first.headers["etag"]
+    same = await here.http.get("/v1/jobs/one", headers={"If-None-Match": tag})
+    assert (same.status_code, same.content, same.headers["etag"]) == (304, b"", tag)
+    await here.http.post("/v1/jobs/one/pause")
+    other = await here.http.get("/v1/jobs/one", headers={"If-None-Match": tag})
+    assert other.status_code == 200
+
+
+async def test_a_job_is_changed_if_nobody_else_has_changed_it(here: Served) -> None:
+    await add(here)
+    tag = (await here.http.get("/v1/jobs/one")).headers["etag"]
+    await here.http.post("/v1/jobs/one/pause")
+    wish = {"owner": "bo", "priority": 7, "limits": {"pages": 5}}
+    changed = await here.http.patch("/v1/jobs/one", json=wish, headers={"If-Match": tag})
+    assert changed.status_code == 200, changed.text
+    found = changed.json()
+    assert (found["owner"], found["priority"], found["limits"]["pages"]) == ("bo", 7, 5)
+    assert found["state"] == "paused", "how it stands is another matter"
+    late = await here.http.patch("/v1/jobs/one", json=wish, headers={"If-Match": tag})
+    assert (late.status_code, late.json()["error"]["field"]) == (412, "If-Match")
+    bad = await here.http.patch("/v1/jobs/one", json={"limits": {"pages": -1}})
+    assert (bad.status_code, bad.json()["error"]["field"]) == (422, "limits.pages")
+    gone = await here.http.patch("/v1/jobs/one", json={"limits": {"pages": None}})
+    assert "pages" not in gone.json()["limits"]
+
+
+async def test_the_verbs_of_a_job(here: Served) -> None:
+    await add(here)
+    assert (await here.http.post("/v1/jobs/one/pause")).json()["state"] == "paused"
+    assert (await here.http.post("/v1/jobs/one/resume")).json()["state"] == "waiting"
+    cleared = await here.http.post("/v1/jobs/one/clear", json={"class": "data", "restart": True})
+    assert (cleared.json()["cleared"], cleared.json()["restarted"]) == (1, 1)
+    bad = await here.http.post("/v1/jobs/one/clear", json={"class": "all"})
+    assert (bad.status_code, bad.json()["error"]["field"]) == (422, "class")
+    assert (await here.http.post("/v1/jobs/one/cancel")).json()["state"] == "cancelled"
+    refused = await here.http.post("/v1/jobs/one/resume")
+    assert (refused.status_code, refused.json()["error"]["code"]) == (409, "conflict")
+
+
+async def test_a_job_is_forgotten_and_its_id_is_free_again(here: Served) -> None:
+    await add(here, sinks=[{"name": "fixed"}])
+    async with here.client("operator") as operator:
+        assert (await operator.delete("/v1/jobs/one")).status_code == 403
+    answer = await here.http.delete("/v1/jobs/one")
+    assert (answer.status_code, answer.content) == (204, b"")
+    for call in ("get", "delete"):
+        assert (await getattr(here.http, call)("/v1/jobs/one")).status_code == 404
+    await add(here, depth=7, sinks=[{"name": "fixed"}])
+
+
+async def test_a_key_makes_a_post_safe_to_repeat(here: Served) -> None:
+    key = {"Idempotency-Key": "k1"}
+    first = await here.http.post("/v1/jobs", json=JOB, headers=key)
+    again = await here.http.post("/v1/jobs", json=JOB, headers=key)
+    assert (again.status_code, again.content) == (first.status_code, first.content)
+    assert again.headers["idempotency-replayed"] == "true"
+    assert again.headers["location"] == first.headers["location"]
+    other = await here.http.post("/v1/jobs", json={**JOB, "depth": 1}, headers=key)
+    assert (other.status_code, other.json()["error"]["field"]) == (422, "Idempotency-Key")
+    # Another service on the same store would find it there.
+    assert len(await here.service.store.frontier.shared(["x"])) == 1
+    long = await here.http.post("/v1/jobs", json=JOB, headers={"Idempotency-Key": "k" * 201})
+    assert (long.status_code, long.json()["error"]["field"]) == (422, "Idempotency-Key")
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("POST", "/v1/jobs"),
+        ("PATCH", "/v1/jobs/one"),
+        ("DELETE", "/v1/jobs/one"),
+        ("POST", "/v1/jobs/one/pause"),
+        ("PUT", "/v1/settings/x.test"),
+        ("DELETE", "/v1/aliases/x.test"),
+        ("POST", "/v1/nodes/up/workers"),
+    ],
+)
+async def test_who_may_read_may_not_change(here: Served, method: str, path: str) -> None:
+    body = {"count": 1} if "workers" in path else JOB if method == "POST" else {"delay": 1}
+    async with here.client("reader") as reader:
+        sent: dict[str, Any] = (
+            {} if method == "DELETE" else {"json": {} if method == "PATCH" else body}
+        )
+        answer = await reader.request(method, path, **sent)
+    assert (answer.status_code, answer.json()["error"]["code"]) == (403, "forbidden")
+
+
+async def test_unknown_jobs_are_not_found_whatever_is_asked_of_them(here: Served) -> None:
+    for method, path in [
+        ("GET", ""),
+        ("PATCH", ""),
+        ("POST", "/pause"),
+        ("POST", "/resume"),
+        ("POST", "/cancel"),
+        ("GET", "/pages"),
+        ("GET", "/rejects"),
+    ]:
+        sent: dict[str, Any] = {"json": {}} if method == "PATCH" else {}
+        answer = await here.http.request(method, f"/v1/jobs/none{path}", **sent)
+        assert (answer.status_code, answer.json()["error"]["code"]) == (404, "not_found"), path

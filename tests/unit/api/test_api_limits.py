@@ -1,0 +1,108 @@
+"""What is too much is refused at once: requests, bodies, and the headers of every answer."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+from service import Served, bearer, served
+
+from skitter.api.app import create_app
+from skitter.api.limits import Buckets, Limits, Rate
+
+JSON = {"Content-Type": "application/json"}
+
+
+@pytest.fixture
+async def here(tmp_path: Path) -> AsyncIterator[Served]:
+    async with served(tmp_path / "state") as found:
+        yield found
+
+
+@asynccontextmanager
+async def limited(here: Served, limits: Limits) -> AsyncIterator[httpx.AsyncClient]:
+    transport = httpx.ASGITransport(create_app(here.service, limits))
+    async with httpx.AsyncClient(
+        transport=transport, base_url="http://skitter", headers=bearer()
+    ) as http:
+        yield http
+
+
+def test_a_bucket_fills_with_time() -> None:
+    now = [0.0]
+    buckets = Buckets(Rate(per_second=2, burst=3), lambda: now[0])
+    assert [buckets.take("a") for _ in range(4)] == [0, 0, 0, 0.5]
+    assert buckets.take("b") == 0, "each has its own"
+    now[0] = 0.5
+    assert buckets.take("a") == 0
+    assert buckets.take("a") == 0.5
+    now[0] = 100
+    assert [buckets.take("a") for _ in range(4)][3] > 0, "never more than the burst"
+
+
+async def test_a_token_that_asks_too_often_is_told_when_to_come_back(here: Served) -> None:
+    slow = Limits(rate=Rate(per_second=0.1, burst=2))
+    async with limited(here, slow) as http:
+        codes = [(await http.get("/v1/me")).status_code for _ in range(2)]
+        refused = await http.get("/v1/me")
+        assert (codes, refused.status_code) == ([200, 200], 429)
+        assert refused.json()["error"]["code"] == "too_many"
+        assert int(refused.headers["retry-after"]) >= 1
+        other = await http.get("/v1/me", headers=bearer("reader"))
+        assert other.status_code == 200
+        stranger = await http.get("/v1/me", headers={"Authorization": "Bearer x"})
+        assert stranger.status_code == 401, "a stranger has no part in it"
+
+
+async def test_more_at_once_than_can_be_answered_is_refused(here: Served) -> None:
+    async with limited(here, Limits(at_once=0)) as http:
+        refused = await http.get("/v1/me")
+    assert (refused.status_code, refused.headers["retry-after"]) == (429, "1")
+
+
+@pytest.mark.parametrize("announced", [True, False])
+async def test_a_body_that_is_too_large_is_refused(here: Served, announced: bool) -> None:
+    async def pieces() -> AsyncIterator[bytes]:
+        for _ in range(17):
+            yield b"x" * (64 << 10)
+
+    body = b"x" * ((1 << 20) + 1) if announced else pieces()
+    for headers in ({}, {"Idempotency-Key": "k"}):
+        answer = await here.http.post("/v1/jobs", content=body, headers=headers)
+        assert (answer.status_code, answer.json()["error"]["code"]) == (413, "too_large")
+        body = b"x" * ((1 << 20) + 1) if announced else pieces()
+
+
+async def test_a_body_that_does_not_come_is_not_waited_for(here: Served) -> None:
+    async def never() -> AsyncIterator[bytes]:
+        yield b"{"
+        await asyncio.Event().wait()
+
+    async with limited(here, Limits(body_s=0.05)) as http:
+        answer = await http.post("/v1/jobs", content=never())
+    assert (answer.status_code, answer.json()["error"]["code"]) == (408, "too_slow")
+
+
+async def test_every_answer_keeps_browsers_from_harm(here: Served) -> None:
+    async with here.client() as stranger:
+        for path in ("/v1/me", "/healthz", "/nothing", "/v1/nothing"):
+            for client in (stranger, here.http):
+                headers = (await client.get(path)).headers
+                assert headers["x-frame-options"] == "DENY"
+                assert headers["x-content-type-options"] == "nosniff"
+                assert headers["referrer-policy"] == "no-referrer"
+                assert headers["cross-origin-opener-policy"] == "same-origin"
+                assert "frame-ancestors 'none'" in headers["content-security-policy"]
+                assert "http" not in headers["content-security-policy"]
+
+
+async def test_a_body_that_is_no_json_or_not_what_is_wanted(here: Served) -> None:
+    broken = await here.http.post("/v1/jobs", content=b"{nope", headers=JSON)
+    assert (broken.status_code, broken.json()["error"]["code"]) == (422, "invalid")
+    assert "JSON" in broken.json()["error"]["message"]
+    wrong = await here.http.post("/v1/jobs/x/clear", json={"class": "nav", "more": 1})
+    assert wrong.json()["error"]["field"] == "more"
+    missing = await here.http.post("/v1/jobs/x/clear", json={})
+    assert missing.json()["error"]["message"] == "class: missing"
