@@ -111,7 +111,7 @@ class Manners:
     async def robots_stored(self, url: str) -> AgentRobots | None:
         """Return the rules for ``url`` if the store has them from an earlier run."""
         site = origin(url)
-        stored = await self._reader.mark(_mark(site))
+        stored = await self._reader.mark(robots_mark(site))
         if stored is not None and self._robots(url).load(site, stored):
             return self._robots(url).peek(site)
         return None
@@ -134,12 +134,12 @@ class Manners:
         found = await cache.request(site, fetch)
         exported = cache.export(site)
         if exported is not None and site not in self._forbidden:
-            self._unsaved[_mark(site)] = exported
+            self._unsaved[robots_mark(site)] = exported
         return found
 
     def robots_lock(self, site: str) -> str:
         """Return the name of the lock under which one process asks a site for its rules."""
-        return f"{_mark(site)} {self._robots(f'{site}/').token}"
+        return f"{robots_mark(site)} {self._robots(f'{site}/').token}"
 
     def take_marks(self) -> dict[str, bytes]:
         """Return what is to be kept with the next ack."""
@@ -286,5 +286,6 @@ class _Told(NamedTuple):
     """As it was set for the host."""
 
 
-def _mark(site: str) -> str:
+def robots_mark(site: str) -> str:
+    """Return the name under which the rules of a site are kept."""
     return f"robots:{site}"

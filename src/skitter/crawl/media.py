@@ -5,6 +5,7 @@ same file bring it once. They may lie on any host: sites keep their pictures els
 """
 
 from collections.abc import Iterator
+from typing import Final
 
 import msgspec
 
@@ -20,12 +21,17 @@ from skitter.politeness.decision import Code
 from skitter.types import Outcome, PageClass, Role
 from skitter.url.normalise import Normaliser, NormalUrl
 
+MEDIA_LABEL: Final = "media"
+"""Names the kinds of files that were asked for with a page, in the labels of its record."""
+
 
 class MediaFinder:
     """Finds the files that the pages of one job show."""
 
     def __init__(self, job: Job, judge: Judge, normaliser: Normaliser, finder: LinkFinder) -> None:
         self._kinds = frozenset(job.media)
+        self._on_request = job.kind is Kind.RESOLVE
+        """Whether files are also fetched with single pages, as whoever asks for them says."""
         self._most = job.limits.media_per_page
         self._data_alone = job.kind in (Kind.NEWS, Kind.LIST)
         """Whether pages of links are left out: what they show belongs to other pages."""
@@ -38,11 +44,17 @@ class MediaFinder:
         cls, job: Job, judge: Judge, normaliser: Normaliser, finder: LinkFinder
     ) -> "MediaFinder | None":
         """Return what finds the files of a job; None for a job that asks for none."""
-        return cls(job, judge, normaliser, finder) if job.media else None
+        wanted = job.media or job.kind is Kind.RESOLVE
+        return cls(job, judge, normaliser, finder) if wanted else None
 
     def wants(self, kind: str) -> bool:
         """Tell whether the job asks for files of a kind."""
-        return kind in self._kinds
+        return kind in self._kinds or self._on_request
+
+    def _kinds_for(self, lease: Lease) -> frozenset[str]:
+        if not self._on_request or not lease.data:
+            return self._kinds
+        return self._kinds | frozenset(lease.data.decode("ascii", "replace").split(","))
 
     def take(self, visit: Visit, page: ParsedPage, trip: Trip, *, pictures: bool) -> list[Link]:
         """Name the files of a page in its record; answers them as links."""
@@ -51,8 +63,11 @@ class MediaFinder:
             return []
         if self._data_alone and record.page_class != "data":
             return []
+        kinds = self._kinds_for(trip.lease)
+        if self._on_request and kinds:
+            record.labels = {**record.labels, MEDIA_LABEL: ",".join(sorted(kinds))}
         found: dict[str, Link] = {}
-        for kind, normal in self._files(page, record):
+        for kind, normal in self._files(page, record, kinds):
             if normal.url in found or (kind == IMAGE and not pictures):
                 continue
             if self._judge.sites.is_blacklisted(normal.host):
@@ -64,11 +79,13 @@ class MediaFinder:
         record.media = [{"url": link.url, "kind": link.data.decode()} for link in found.values()]
         return list(found.values())
 
-    def _files(self, page: ParsedPage, record: PageRecord) -> Iterator[tuple[str, NormalUrl]]:
+    def _files(
+        self, page: ParsedPage, record: PageRecord, kinds: frozenset[str]
+    ) -> Iterator[tuple[str, NormalUrl]]:
         assert page.document is not None
         named = [(IMAGE, record.image)] if record.image else []
         for kind, href in (*named, *shown_files(page.document)):
-            if kind in self._kinds and page.joiner is not None:
+            if kind in kinds and page.joiner is not None:
                 normal = self._normaliser.link(page.joiner, href)
                 if normal is not None:
                     yield kind, normal

@@ -304,8 +304,8 @@ class Traveller:
         # Noted before the store is asked: a visit that is broken off there lets its targets go.
         trip.hops.append(Hop(normal.fp, normal.host))
         known = await self._is_known(trip, normal)
-        before = trip.history is not None and trip.history.leads_to(normal.url)
-        trip.to_alias = known and (before or await is_left_out(equipment, trip, normal))
+        goes_on = trip.goes_on_to(normal.url, equipment.job)
+        trip.to_alias = known and (goes_on or await is_left_out(equipment, trip, normal))
         if known and not trip.to_alias:
             raise Ended(await self._duplicate(trip, normal, response))
 

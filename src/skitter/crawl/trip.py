@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from skitter.crawl.history import History
 from skitter.fetch.base import Raw
 from skitter.frontier.model import Hop, Lease, Link, Result
+from skitter.job.spec import Job, Kind
 from skitter.pipeline.record import PageRecord, is_listed
 from skitter.types import Fingerprint, HostKey, Outcome, PageClass, Role
 
@@ -112,6 +113,15 @@ class Trip:
     """Digest of what counts of such a page; b"" while it is not known."""
     entered: bool = False
     """Whether the gate of the host at hand was taken for a redirect."""
+
+    def goes_on_to(self, url: str, job: Job) -> bool:
+        """Tell whether a redirect is followed to a page that is known already.
+
+        Where somebody waits for the page, and where an earlier visit was led there, too.
+        """
+        if job.kind is Kind.RESOLVE:
+            return True
+        return self.history is not None and self.history.leads_to(url)
 
     @property
     def was_conditional(self) -> bool:

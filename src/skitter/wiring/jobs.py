@@ -11,6 +11,7 @@ from skitter.config import RunOptions, job_files
 from skitter.crawl.happenings import tell_job
 from skitter.crawl.inspect import error_facts
 from skitter.crawl.recording import Recording
+from skitter.crawl.resolve.lane import LANE
 from skitter.crawl.seeding import Seeder
 from skitter.errors import ConfigError, Conflict, NotFound, SkitterError
 from skitter.frontier.model import JobEntry, JobState
@@ -169,7 +170,10 @@ class JobHost:
             kind = ConfigError if wanted is None else NotFound
             raise kind(f"jobs here: {known}; name one of them")
         [number] = found
-        assembly = self._assemblies[number]
+        assembly = self._assemblies.get(number)
+        if assembly is None:
+            # The service has made it in the store itself.
+            assembly = await self._open(number, Job.from_json(jobs[number].spec))
         reader, explainer = self._store.reader, assembly.explainer
         # Others crawl here: what they have recognised is in the store.
         await assembly.take_up_aliases()
@@ -206,4 +210,7 @@ def _files(job: Job, folder: Path) -> tuple[Path, ...]:
     A path that does not begin at the root is one in the folder, wherever the master was started.
     """
     folder.mkdir(exist_ok=True)
+    if job.id == LANE:
+        # Its records are read from the page index by whoever asked for them.
+        return ()
     return tuple(folder / path for path in job_files(job, Path(f"{job.id}.jsonl")))

@@ -52,6 +52,8 @@ class Service:
         self.store = store
         self.options = options
         self._answer = answer
+        self.stack = AsyncExitStack()
+        """What is opened for the service later, and closed before its store."""
 
     @property
     def kind(self) -> str:
@@ -90,13 +92,15 @@ async def open_service(options: ServiceOptions) -> AsyncIterator[Service]:
     """Open the way to a store; the master, or the store itself, is there already."""
     async with AsyncExitStack() as stack:
         if options.store is None:
-            yield await _beside_a_master(stack, options)
+            service = await _beside_a_master(stack, options)
         else:
             from skitter.wiring.service_store import open_shared  # noqa: PLC0415  brings a client
 
             place = (options.store, options.cold, Path(options.data))
             store, answer = await open_shared(stack, *place)
-            yield Service(store, options, answer)
+            service = Service(store, options, answer)
+        async with service.stack:
+            yield service
 
 
 async def _beside_a_master(stack: AsyncExitStack, options: ServiceOptions) -> Service:

@@ -1,0 +1,191 @@
+"""URLs that somebody wants to know about now: decided one by one, fetched first, answered.
+
+What was submitted is in the store, as a ticket and as queued URLs, before it is answered; from then
+on nothing depends on this process. Many calls at once share the store's round trips.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from skitter.clock import Clock
+from skitter.crawl.resolve.arrivals import Arrivals
+from skitter.crawl.resolve.decide import answers, is_blocked, lacks_files
+from skitter.crawl.resolve.found import Found, Page, tell
+from skitter.crawl.resolve.gather import Gather
+from skitter.crawl.resolve.index import PageIndex
+from skitter.crawl.resolve.intake import Intake, Judged
+from skitter.crawl.resolve.load import Load
+from skitter.crawl.resolve.tickets import Item, Ticket, Tickets
+from skitter.errors import NotFound
+
+POLL_S = 0.5
+"""How often whoever waits looks without having been told to."""
+
+State = Literal["done", "pending", "blocked", "invalid"]
+
+
+class Resolved(Found):
+    """What came of one URL; names as in ``client.pages.Resolved``."""
+
+    state: State = "pending"
+    cached: bool = False
+    seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What is known of a ticket's URLs."""
+
+    ticket: str
+    results: list[Resolved]
+
+    def is_done(self) -> bool:
+        """Whether nothing is pending any more."""
+        return all(result.state != "pending" for result in self.results)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What a caller wants."""
+
+    urls: Sequence[str]
+    max_age_s: float
+    wait_s: float = 0.0
+    media: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Desk:
+    """What a resolver works with."""
+
+    index: PageIndex
+    intake: Intake
+    tickets: Tickets
+    load: Load
+    arrivals: Arrivals
+    clock: Clock
+
+
+class Resolver:
+    """Takes URLs and answers for tickets."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._with = desk
+        self._keep = Gather(self._keep_tickets)
+        self._queue = Gather(self._offer)
+
+    async def close(self) -> None:
+        """Let what is under way end."""
+        await self._keep.close()
+        await self._queue.close()
+
+    async def submit(self, asked: Asked) -> Answer:
+        """Take URLs; raises ``Overloaded`` when too many wait already."""
+        desk = self._with
+        at_ms = desk.clock.now_ms()
+        max_age_ms = min(round(asked.max_age_s * 1000), at_ms)
+        pages = await self._pages(asked.urls)
+        known = [
+            page is not None and answers(page, at_ms - max_age_ms, asked.media, at_ms)
+            for page in pages
+        ]
+        judged = await desk.intake.judge(asked.urls, known, asked.media)
+        wanted = [one for one in judged if one.is_wanted]
+        if wanted:
+            await desk.load.admit(len(wanted))
+        items = [one.item for one in judged]
+        ticket = Ticket(at_ms=at_ms, max_age_ms=max_age_ms, media=asked.media, items=items)
+        key = desk.tickets.new_key()
+        await asyncio.gather(self._keep([(key, ticket)]), self._queue(wanted))
+        desk.intake.count(judged)
+        answer = Answer(ticket=key, results=self._results(ticket, pages))
+        return await self._wait(answer, ticket, asked.wait_s)
+
+    async def answer(self, key: str, wait_s: float) -> Answer:
+        """Answer for a ticket; raises ``NotFound`` where there is none."""
+        ticket = await self._with.tickets.get(key)
+        if ticket is None:
+            raise NotFound(f"ticket {key}: there is none, or its day is over")
+        pages = await self._pages([item.url for item in ticket.items])
+        answer = Answer(ticket=key, results=self._results(ticket, pages))
+        await self._ask_for_files(ticket, ticket.items, pages)
+        return await self._wait(answer, ticket, wait_s)
+
+    async def _pages(self, urls: Sequence[str]) -> list[Page | None]:
+        index = self._with.index
+        return await index.pages([Found(url) for url in urls], await index.rules())
+
+    async def _keep_tickets(self, tickets: Sequence[tuple[str, Ticket]]) -> Sequence[None]:
+        await self._with.tickets.put(tickets)
+        return [None] * len(tickets)
+
+    async def _offer(self, judged: Sequence[Judged]) -> Sequence[None]:
+        await self._with.intake.offer(judged)
+        return [None] * len(judged)
+
+    async def _ask_for_files(
+        self, ticket: Ticket, items: Sequence[Item], pages: Sequence[Page | None]
+    ) -> None:
+        """Queue pages anew that came for somebody who did not want the files on them."""
+        short = [
+            item.url
+            for item, page in zip(items, pages, strict=True)
+            if page is not None and lacks_files(page, ticket.at_ms, ticket.media)
+        ]
+        if short:
+            judged = await self._with.intake.judge(short, [False] * len(short), ticket.media)
+            await self._queue([one for one in judged if one.is_wanted])
+
+    def _results(self, ticket: Ticket, pages: Sequence[Page | None]) -> list[Resolved]:
+        now_ms = self._with.clock.now_ms()
+        pairs = zip(ticket.items, pages, strict=True)
+        return [_result(ticket, item, page, now_ms) for item, page in pairs]
+
+    async def _wait(self, answer: Answer, ticket: Ticket, wait_s: float) -> Answer:
+        """Wait until nothing is pending, or for so long."""
+        if wait_s <= 0 or answer.is_done():
+            return answer
+        loop = asyncio.get_running_loop()
+        until, results = loop.time() + wait_s, answer.results
+        with self._with.arrivals.watch(await self._queued(ticket)) as bell:
+            while True:
+                pending = [n for n, one in enumerate(results) if one.state == "pending"]
+                items = [ticket.items[n] for n in pending]
+                pages = await self._pages([item.url for item in items])
+                await self._ask_for_files(ticket, items, pages)
+                now_ms = self._with.clock.now_ms()
+                for n, item, page in zip(pending, items, pages, strict=True):
+                    results[n] = _result(ticket, item, page, now_ms)
+                left_s = until - loop.time()
+                if answer.is_done() or left_s <= 0:
+                    return answer
+                await _rung(bell, min(POLL_S, left_s))
+
+    async def _queued(self, ticket: Ticket) -> list[str]:
+        """Return the URLs of a ticket that were queued, as they were."""
+        wanted = [item.url for item in ticket.items if not item.stopped and not item.cached]
+        return await self._with.intake.queued_as(wanted)
+
+
+def _result(ticket: Ticket, item: Item, page: Page | None, now_ms: int) -> Resolved:
+    if item.stopped:
+        return Resolved(item.url, error=item.why, state=item.stopped)
+    result = Resolved(item.url, cached=item.cached)
+    if page is None or not answers(page, ticket.since_ms, ticket.media, now_ms):
+        return result
+    tell(result, page)
+    result.state = "blocked" if is_blocked(page) else "done"
+    result.seconds = max(0, page.kept.fetched_ms() - ticket.at_ms) / 1000
+    return result
+
+
+async def _rung(bell: asyncio.Event, timeout_s: float) -> None:
+    try:
+        async with asyncio.timeout(timeout_s):
+            await bell.wait()
+    except TimeoutError:
+        return
+    finally:
+        bell.clear()

@@ -1,0 +1,73 @@
+"""Tickets: what was asked for and when, kept in the store for a day.
+
+A ticket holds no answers. Whether a page has come is read from the page index, so any process can
+answer for a ticket, also after a restart.
+"""
+
+import re
+import secrets
+from collections.abc import Sequence
+from typing import Final, Literal
+
+import msgspec
+
+from skitter.frontier.base import Frontier
+
+FORMAT: Final = 1
+TICKET_MS: Final = 86_400_000
+_NAME: Final = "ticket:"
+_KEY: Final = re.compile(r"[A-Za-z0-9_-]{16}")
+
+Stopped = Literal["", "blocked", "invalid"]
+
+
+class Item(msgspec.Struct, frozen=True, array_like=True):
+    """One URL as it was given; what stops it, if something did at once."""
+
+    url: str
+    stopped: Stopped = ""
+    why: str = ""
+    cached: bool = False
+    """Whether it was known and young enough when it was submitted."""
+
+
+class Ticket(msgspec.Struct, frozen=True, kw_only=True):
+    """What one call asked for."""
+
+    format: int = FORMAT
+    at_ms: int
+    """When it was submitted, by the store's clock."""
+    max_age_ms: int
+    media: str = ""
+    items: list[Item]
+
+    @property
+    def since_ms(self) -> int:
+        """When a page has to have been fetched to be an answer."""
+        return self.at_ms - self.max_age_ms
+
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(Ticket).decode
+
+
+class Tickets:
+    """The tickets of a store."""
+
+    def __init__(self, frontier: Frontier) -> None:
+        self._frontier = frontier
+
+    def new_key(self) -> str:
+        """Return the key of a new ticket, which nobody can guess."""
+        return secrets.token_urlsafe(12)
+
+    async def put(self, tickets: Sequence[tuple[str, Ticket]]) -> None:
+        """Keep tickets for a day."""
+        await self._frontier.share({_NAME + key: _encode(t) for key, t in tickets}, TICKET_MS)
+
+    async def get(self, key: str) -> Ticket | None:
+        """Return a ticket; None when there is none, or its day is over."""
+        if not _KEY.fullmatch(key):
+            return None
+        [kept] = await self._frontier.shared([_NAME + key])
+        return None if kept is None else _decode(kept)

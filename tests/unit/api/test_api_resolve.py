@@ -1,0 +1,154 @@
+"""URLs resolved over the API, by the worker of a real master, on a small site."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from service import Served, served
+from serving import Answer, SmallSite
+
+from skitter.client.pages import ResolveAnswer, Resolved
+from skitter.crawl.resolve.lane import LANE
+
+PAGE = """<html lang="en"><head><title>A page</title>
+<meta name="description" content="About it"><meta property="og:image" content="/i.png"></head>
+<body><img src="/i.png"><p>Text</p></body></html>"""
+GIF = b"GIF89a\x01\x00\x01\x00\x00\x00\x00;"
+
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+@pytest.fixture(scope="module")
+def site() -> Iterator[SmallSite]:
+    answers: dict[str, Answer | str] = {
+        "/robots.txt": Answer(b"User-agent: *\nDisallow: /private", "text/plain"),
+        **{f"/page{n}": PAGE for n in range(8)},
+        "/other": "<title>Other</title>",
+        "/private": PAGE,
+        "/short": Answer(b"", status=302, headers={"Location": "/page3"}),
+        "/again": Answer(b"", status=302, headers={"Location": "/page3"}),
+        "/i.png": Answer(GIF, "image/png"),
+    }
+    with SmallSite(answers) as found:
+        yield found
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def here(tmp_path_factory: pytest.TempPathFactory, site: SmallSite) -> AsyncIterator[Served]:
+    # One master for all, since a worker takes seconds to come; each test has pages of its own.
+    async with served(tmp_path_factory.mktemp("up") / "state", workers=1) as found:
+        await set_delay(found)
+        running = asyncio.create_task(found.master.run())
+        yield found
+        found.master.stop()
+        await running
+
+
+async def set_delay(here: Served) -> None:
+    question = {"settings": "set", "pattern": "*", "words": ["delay=0"], "by": "test"}
+    await here.service.ask(question)
+
+
+async def resolve(here: Served, *urls: str, **more: Any) -> ResolveAnswer:
+    body = {"urls": list(urls), "wait": 20, **more}
+    answer = await here.http.post("/v1/resolve", json=body, timeout=30)
+    assert answer.status_code == 200, answer.text
+    return ResolveAnswer.model_validate_json(answer.content, strict=True)
+
+
+async def one(here: Served, url: str, **more: Any) -> Resolved:
+    [result] = (await resolve(here, url, **more)).results
+    return result
+
+
+async def test_a_page_is_fetched_once_and_told_from_the_index_after_that(
+    here: Served, site: SmallSite
+) -> None:
+    url = site.url("/page1")
+    first = await one(here, url)
+    assert (first.state, first.cached, first.status, first.outcome) == ("done", False, 200, "ok")
+    assert (first.title, first.description, first.language) == ("A page", "About it", "en")
+    assert (first.image, first.final_url) == (site.url("/i.png"), url)
+    second = await one(here, url)
+    assert (second.state, second.cached, second.title) == ("done", True, "A page")
+    assert site.asked.count("/page1") == 1
+
+
+async def test_an_old_page_is_fetched_again_as_its_next_visit(
+    here: Served, site: SmallSite
+) -> None:
+    url = site.url("/page2")
+    await one(here, url)
+    site.answers["/page2"] = Answer(b"<title>Changed</title>")
+    again = await one(here, url, max_age=0)
+    assert (again.title, again.cached) == ("Changed", False)
+    found = await here.http.post("/v1/pages/lookup", json={"urls": [url], "job": LANE})
+    assert found.json()["pages"][0]["title"] == "Changed"
+    assert site.asked.count("/page2") == 2
+
+
+async def test_redirects_are_followed_also_to_a_page_that_is_known(
+    here: Served, site: SmallSite
+) -> None:
+    await one(here, site.url("/page3"))
+    for path in ("/short", "/again"):
+        found = await one(here, site.url(path))
+        assert (found.title, found.state) == ("A page", "done")
+        assert (found.final_url, found.redirects) == (site.url("/page3"), [site.url(path)])
+
+
+async def test_what_cannot_be_fetched_is_answered_with_the_reason(
+    here: Served, site: SmallSite
+) -> None:
+    answer = await resolve(
+        here, site.url("/private"), "no url", "ftp://a.test/", site.url("/missing"),
+        "http://169.254.169.254/", text=f"see {site.url('/other')}.",
+    )  # fmt: skip
+    assert answer.done
+    private, bad, ftp, missing, metadata, other = answer.results
+    assert (private.state, "robots.txt" in (private.error or "")) == ("blocked", True)
+    assert (bad.state, ftp.state) == ("invalid", "invalid")
+    assert (missing.state, missing.status, missing.outcome) == ("done", 404, "http_error")
+    assert (metadata.state, "metadata" in (metadata.error or "")) == ("blocked", True)
+    assert (other.state, other.title) == ("done", "Other")
+    again = await one(here, site.url("/private/2"))
+    assert (again.state, "robots.txt" in (again.error or "")) == ("blocked", True)
+
+
+async def test_a_ticket_answers_later_and_is_unknown_to_those_who_guess(
+    here: Served, site: SmallSite
+) -> None:
+    taken = await resolve(here, site.url("/page4"), wait=0)
+    assert not taken.done
+    later = await here.http.get(f"/v1/resolve/{taken.ticket}", params={"wait": 20}, timeout=30)
+    told = ResolveAnswer.model_validate_json(later.content)
+    assert (told.done, told.results[0].title, told.ticket) == (True, "A page", taken.ticket)
+    for ticket in ("AAAAAAAAAAAAAAAA", "x", "%00"):
+        assert (await here.http.get(f"/v1/resolve/{ticket}")).status_code == 404
+
+
+async def test_files_of_a_page_are_fetched_on_request(here: Served, site: SmallSite) -> None:
+    url = site.url("/page5")
+    assert (await one(here, url)).media == []
+    found = await one(here, url, media=["image"])
+    assert found.media == [{"url": site.url("/i.png"), "kind": "image"}]
+    assert not found.cached
+    assert (await one(here, url, media=["image"])).cached
+
+
+async def test_submissions_are_counted(here: Served, site: SmallSite) -> None:
+    for _ in range(3):
+        await one(here, site.url("/page6"))
+    while (await here.service.store.reader.url_counts([site.url("/page6")])) != [3]:
+        await asyncio.sleep(0.05)
+
+
+async def test_nothing_to_resolve_and_readers_are_refused(here: Served) -> None:
+    answer = await here.http.post("/v1/resolve", json={"text": "nothing here"})
+    assert (answer.status_code, answer.json()["error"]["field"]) == (422, "urls")
+    async with here.client("reader") as reader:
+        refused = await reader.post("/v1/resolve", json={"urls": ["https://a.test/"]})
+        assert refused.status_code == 403
