@@ -56,9 +56,7 @@ def articles(records: list[Record]) -> list[Record]:
 
 
 def all_recorded(run: Run, room: Newsroom) -> bool:
-    if not run.out.exists():
-        return False
-    found = {record["url"] for record in articles(run.records())}
+    found = {record["url"] for record in articles(run.records_so_far())}
     return found == {room.url(one.path) for one in room.articles}
 
 
@@ -177,7 +175,7 @@ def test_patterns_tell_articles_jumps_lead_on_and_error_pages_are_set_aside(
         run = run_of(site.url(), tmp_path, rules)
         with watching(run):
             wait_for(lambda: {"/n/1", "/n/2", "/n/3", "/n/4", "/about"} <= set(site.asked))
-            wait_for(lambda: run.out.exists() and len(run.records()) >= 5)
+            wait_for(lambda: len(run.records_so_far()) >= 5)
         records = {one["url"].removeprefix(site.url("")): one for one in run.records()}
         asked = Counter(site.asked)
     assert {path for path, one in records.items() if one["page_class"] == "data"} == {
@@ -203,11 +201,11 @@ def test_a_window_lets_every_page_come_again_but_not_at_once(tmp_path: Path) -> 
         )
         run = Run(tmp_path, ["--job", str(job)], ["--allow-private", "--delay", "0"])
         with watching(run):
-            wait_for(lambda: run.out.exists() and len(run.records()) == 2)
+            wait_for(lambda: len(run.records_so_far()) == 2)
         assert site.asked.count("/b") == 1
         site.answers["/b"] = Answer(b"<p>two</p>")
         with watching(run):
-            wait_for(lambda: len(run.records()) == 4, within_s=60)
+            wait_for(lambda: len(run.records_so_far()) == 4, within_s=60)
         found = [(one["url"], one["visit"], one["changed"]) for one in run.records()]
     assert found[2:] == [(site.url(), 2, False), (site.url("/b"), 2, True)]
     assert {one["page_class"] for one in run.records()} == {"data"}

@@ -65,6 +65,11 @@ class Run:
     def records(self) -> list[Record]:
         return [json.loads(line) for line in self.out.read_bytes().splitlines()]
 
+    def records_so_far(self) -> list[Record]:
+        """Return the records of a crawl that may be writing one at this moment."""
+        written = self.out.read_bytes() if self.out.exists() else b""
+        return [json.loads(line) for line in written[: written.rfind(b"\n") + 1].splitlines()]
+
 
 def demo_run(directory: Path, demo: DemoProcess, *flags: str, tries: int | None = None) -> Run:
     """Return a crawl of the whole demo web from its home page.
