@@ -9,8 +9,8 @@ import uvloop
 
 from skitter.cli.explain import readable
 from skitter.cli.wording import plural
-from skitter.errors import DataDirError
-from skitter.job.load import load_job
+from skitter.errors import ConfigError, DataDirError
+from skitter.job.load import load_job, parse_document
 from skitter.wiring.job_access import ask_jobs
 from skitter.wiring.look import Where
 
@@ -21,12 +21,7 @@ Facts = Mapping[str, object]
 
 def add_job(file: Path, where: Where, *, as_json: bool) -> None:
     """Send a job file, checked here first so that its faults are named; print the job's id."""
-    job = load_job(file)
-    question = {
-        "jobs": "add",
-        "job": job.model_dump(mode="json", by_alias=True),
-        "source": str(file),
-    }
+    question = {"jobs": "add", "job": _wanted_job(file, where), "source": str(file)}
     facts = _ask_one(where, question)
     if as_json:
         print(json.dumps(facts, ensure_ascii=False))
@@ -34,6 +29,16 @@ def add_job(file: Path, where: Where, *, as_json: bool) -> None:
     print(facts["id"])
     said = "added" if facts["added"] else "is there already, nothing was added"
     print(f"job {facts['id']}: {said}; {_standing(facts)}", file=sys.stderr)
+
+
+def _wanted_job(file: Path, where: Where) -> object:
+    if where.api is None:
+        return load_job(file).model_dump(mode="json", by_alias=True)
+    # As it is written: a service knows names of sinks that mean nothing here.
+    document = parse_document(file)
+    if not isinstance(document, dict):
+        raise ConfigError(f"{file}: wanted a table of settings")
+    return json.loads(json.dumps(document, default=str))
 
 
 def list_jobs(where: Where, *, as_json: bool) -> None:

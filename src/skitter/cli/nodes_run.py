@@ -227,6 +227,8 @@ def _health(row: Facts) -> str:
         words.append(f"for {wording.roughly(float(str(heartbeat)))}")
     if row["restarts"]:
         words.append(f"({wording.plural(int(str(row['restarts'])), 'restart')})")
+    if not row.get("managed", True):
+        words.append("(a crawl of its own: takes no orders)")
     if row["trouble"]:
         words.append(f"- {row['trouble']}")
     return " ".join(words)

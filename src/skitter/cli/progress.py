@@ -83,7 +83,7 @@ class View:
                 ("queue", wording.count(stats.queued)),
                 ("hosts", wording.count(stats.hosts)),
                 ("in flight", _in_flight(stats)),
-                ("", wording.size(stats.run_bytes)),
+                ("", wording.size(stats.bytes)),
                 ("elapsed", wording.clock(now - self._started)),
                 ("left", self._left(stats)),
             ],
@@ -196,6 +196,8 @@ class LiveDisplay:
 
 def _in_flight(stats: CrawlStats) -> str:
     shown = wording.count(stats.in_flight)
+    if stats.is_shared:
+        shown += " here"
     if not stats.limit:
         return shown
     return f"{shown} (held to {wording.count(stats.limit)}: the machine is busy)"

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import dataclass, field
+from urllib.parse import urlencode
 
 import httpx
 
@@ -53,7 +54,9 @@ class Access:
             content = json.dumps(call.body, ensure_ascii=False).encode()
             headers["Content-Type"] = "application/json"
         # Joined by hand: what is escaped in a path has to stay so.
-        url = httpx.URL(self.url.rstrip("/") + call.path, params=call.query() or None)
+        url = httpx.URL(self.url.rstrip("/") + call.path)
+        if query := call.query():
+            url = url.copy_with(query=urlencode(query).encode())
         extensions = {"timeout": timeout.as_dict()}
         return httpx.Request(
             call.method, url, headers=headers, content=content, extensions=extensions

@@ -29,6 +29,8 @@ class WorkerRow(Message):
     pid: int | None = None
     restarts: int = 0
     since: str | None = None
+    managed: bool = True
+    """False for a process that no manager has started, such as a crawl: it takes no orders."""
     arguments: list[str] = []
     added: str | None = None
     started: str | None = None

@@ -154,7 +154,7 @@ class Crawl:
 
     async def _watch(self) -> None:
         """Keep the counts a person watches fresh."""
-        shared = self._parts.works.rights is not None
+        shared = self.stats.is_shared = self._parts.works.rights is not None
         while True:
             counts = await self._show()
             self.engine.others_have(self._totals.pages, counts.leased)

@@ -81,7 +81,7 @@ class Service:
             self.stats.note = self._works.trouble
             if self.engine.is_stuck:
                 self.abort()
-            self.stats.pages = self.stats.run_pages
+            self.stats.pages, self.stats.bytes = self.stats.run_pages, self.stats.run_bytes
             await asyncio.sleep(STATS_S)
 
     async def _survey(self) -> None:

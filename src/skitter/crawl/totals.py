@@ -1,5 +1,6 @@
 """The totals of a job, which survive restarts."""
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -61,3 +62,4 @@ class Totals:
         stats.pages, stats.ok, stats.failed = self.pages, self.ok, self.failed
         stats.refused, stats.duplicates = self.refused, self.duplicates
         stats.bytes = self.body_bytes
+        stats.status_codes, stats.errors = Counter(self.status_codes), Counter(self.errors)

@@ -100,7 +100,7 @@ def load_job(path: Path) -> Job:
 
     Files that hold secrets are looked for from the directory of the job file.
     """
-    job = check_job(_parse(path), str(path))
+    job = check_job(parse_document(path), str(path))
     folder = path.parent
     sinks = tuple(sink.anchored(folder) for sink in job.sinks)
     if sinks != job.sinks:
@@ -177,7 +177,8 @@ def parse_json(raw: bytes, source: str) -> object:
         raise ConfigError(f"{source}: not valid JSON: {error}") from error
 
 
-def _parse(path: Path) -> object:
+def parse_document(path: Path) -> object:
+    """Return what a job file says, unchecked."""
     match path.suffix.lower():
         case ".toml":
             return parse_toml(read_document(path), str(path))

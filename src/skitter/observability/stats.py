@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 class CrawlStats:
     """Everything a person wants to see while a crawl runs.
 
-    The first block counts the whole job, also what earlier runs did; the second only this run.
+    The first block counts the whole job, also what earlier runs and other processes did; the
+    second only this run of this process.
     """
 
     pages: int = 0
@@ -30,6 +31,9 @@ class CrawlStats:
     """Cut by a bounded queue, by the job's choice."""
     bytes: int = 0
     """Of page bodies, decompressed."""
+    status_codes: Counter[int] = field(default_factory=Counter)
+    errors: Counter[str] = field(default_factory=Counter)
+    """By kind of error, such as "ReadTimeout"."""
 
     run_pages: int = 0
     run_bytes: int = 0
@@ -38,9 +42,8 @@ class CrawlStats:
     """Requests that may be in flight, where the machine's load allows fewer than asked for."""
     hosts: int = 0
     """Hosts with work left."""
-    status_codes: Counter[int] = field(default_factory=Counter)
-    errors: Counter[str] = field(default_factory=Counter)
-    """By kind of error, such as "ReadTimeout"."""
+    is_shared: bool = False
+    """Whether other processes work on the job as well; what is in flight is of this one alone."""
     waiting_until_ms: int | None = None
     """Set while nothing can be fetched before that time."""
     note: str = ""

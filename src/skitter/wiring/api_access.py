@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from skitter.client.nodes import AliasRow, WorkerRow
+from skitter.cluster.manager.roster import State
 from skitter.errors import ApiAway, ApiError, ConfigError, NotFound
 from skitter.pipeline.record import PageRecord, encode_line
 from skitter.politeness.settings.values import parse_changes, plain_value
@@ -167,10 +168,18 @@ async def _of_nodes(client: "AsyncClient", question: Question) -> list[Facts]:
 
 
 async def _logs(client: "AsyncClient", name: str, question: Question) -> list[Facts]:
-    found = await client.logs(
-        name, worker=question.get("worker"), lines=question["lines"], after=question["after"]
-    )
-    return [_plain(piece) for piece in found.logs]
+    """Return pieces of logs; a cursor is of one log, so what several go on with is asked apart."""
+    worker, lines, after = question["worker"], question["lines"], question["after"]
+    numbers = [worker]
+    if worker is None and after:
+        rows = (await client.workers(name)).workers
+        begun = {str(row.worker) for row in rows if row.state != State.FINISHED}
+        numbers = sorted(map(int, begun | set(after)))
+    pieces = []
+    for number in numbers:
+        cursor = after.get(str(number))
+        pieces += (await client.logs(name, worker=number, lines=lines, after=cursor)).logs
+    return [_plain(piece) for piece in pieces]
 
 
 # Pages of a job

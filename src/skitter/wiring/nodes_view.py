@@ -157,6 +157,7 @@ def _stray(member: KnownMember, now_ms: int) -> Facts:
         "health": "silent" if member.silent_ms > WORRY_MS else "ok",
         "heartbeat_s": _seconds(member.silent_ms),
         "since": _time(member.since_ms),
+        "managed": False,
     }
     return row | _owned(member)
 
@@ -190,6 +191,7 @@ def _columns(node: str, worker: int | None) -> Facts:
         "pid": None,
         "restarts": 0,
         "since": None,
+        "managed": True,
     }
 
 

@@ -16,6 +16,7 @@ from skitter.cli.progress import (
     View,
     make_display,
 )
+from skitter.crawl.totals import Totals
 from skitter.observability.stats import CrawlStats
 
 
@@ -86,7 +87,7 @@ def test_the_view_shows_every_counter_that_says_something() -> None:
     assert "failed 60" in shown(view, stats)
     stats.status_codes = Counter({200: 1100, 404: 60})
     stats.errors = Counter({"ReadTimeout": 3})
-    stats.run_bytes = 2_500_000
+    stats.bytes = 2_500_000
     stats.waiting_until_ms, stats.note = 31_000, "every host rests"
     text = shown(view, stats)
     assert text.splitlines() == [
@@ -126,6 +127,16 @@ def test_a_busy_machine_is_named_as_what_holds_requests_back() -> None:
     stats = CrawlStats(in_flight=12, limit=16)
     assert "in flight 12 (held to 16: the machine is busy)" in shown(View(), stats)
     assert "held" not in shown(View(), CrawlStats(in_flight=12))
+
+
+def test_of_a_crawl_that_others_work_on_all_is_of_the_job_but_what_is_in_flight_here() -> None:
+    stats = CrawlStats(in_flight=3, is_shared=True, run_bytes=10)
+    Totals(pages=90, ok=80, failed=10, body_bytes=2_500_000, status_codes={200: 80, 404: 10}).show(
+        stats
+    )
+    seen = shown(View(), stats)
+    for words in ("90 pages", "ok 80", "2.5 MB", "in flight 3 here", "status 200 80 404 10"):
+        assert words in seen
 
 
 def test_the_display_suits_the_stream() -> None:

@@ -1,6 +1,6 @@
 """What one call of the REST API is: where it goes, what it carries, what comes back."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Generic, Literal, Protocol, TypeVar
 from urllib.parse import quote
@@ -14,7 +14,7 @@ Answer = TypeVar("Answer")
 Row = TypeVar("Row")
 Page = TypeVar("Page", bound="Paged")
 Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
-Value = str | int | float | bool | None
+Value = str | int | float | bool | Sequence[str] | None
 IDEMPOTENCY_KEY = "Idempotency-Key"
 
 
@@ -42,17 +42,28 @@ class Call(Generic[Answer]):
     wait_s: float = 0.0
     """How long the service is asked to wait before it answers."""
 
-    def query(self) -> dict[str, str]:
-        """Return the parameters that were given, as text."""
-        return {name: _text(value) for name, value in self.params.items() if value is not None}
+    def query(self) -> list[tuple[str, str]]:
+        """Return the parameters that were given, as text; one with several values repeated."""
+        return [
+            (name, text)
+            for name, value in self.params.items()
+            if value is not None
+            for text in _texts(value)
+        ]
 
     def following(self, after: str) -> "Call[Answer]":
         """Return the call for the next page of a list."""
         return replace(self, params={**self.params, "after": after})
 
 
-def _text(value: Value) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
+def _texts(value: str | float | bool | Sequence[str]) -> Sequence[str]:
+    match value:
+        case bool():
+            return [str(value).lower()]
+        case str() | int() | float():
+            return [str(value)]
+        case _:
+            return value
 
 
 def below(*parts: str | int) -> str:

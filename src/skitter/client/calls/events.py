@@ -54,12 +54,12 @@ def stats() -> Call[Stats]:
 
 
 def series(
-    name: str,
+    name: str | Sequence[str],
     *,
     step: Step | str = Step.MINUTE,
     since: str | None = None,
     until: str | None = None,
 ) -> Call[SeriesAnswer]:
-    """Tell a counter over time, with one line for each of its dimensions' values."""
+    """Tell counters over time: ``pages``, ``pages|job=ID``, or ``pages|job`` for one of each."""
     params = {"name": name, "step": str(step), "since": since, "until": until}
     return Call(SeriesAnswer, "GET", below("stats", "series"), params)

@@ -78,8 +78,12 @@ def clear(
 def job_pages(
     job_id: str, *, after: str | None = None, limit: int | None = None, **filters: str | int | None
 ) -> Call[PageList]:
-    """List the latest record of every page of a job; filters are those of the API."""
-    params = {**filters, "after": after, "limit": limit}
+    """List the latest record of every page of a job.
+
+    Filters are outcome, status, page_class (nav or data), host, and q for words in URL or title.
+    """
+    named = {"class" if name == "page_class" else name: one for name, one in filters.items()}
+    params = {**named, "after": after, "limit": limit}
     return Call(PageList, "GET", below("jobs", job_id, "pages"), params)
 
 
