@@ -51,6 +51,8 @@ class NodeRow(Message):
     pages: int
     pages_per_minute: float
     in_flight: int
+    managed: bool = True
+    """False where there is no manager to take orders."""
 
 
 class NodeList(Message):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from skitter.client.nodes import AliasRow, WorkerRow
+from skitter.client.nodes import AliasRow, NodeList, WorkerRow
 from skitter.cluster.manager.roster import State
 from skitter.errors import ApiAway, ApiError, ConfigError, NotFound
 from skitter.pipeline.record import PageRecord, encode_line
@@ -27,6 +27,11 @@ MOST_ROWS = 1_000
 HISTORY = frozenset({"arguments", "added", "started", "ended", "exit_reason", "follows", "log"})
 ORDERED = frozenset({"node", "worker", "kind", "priority", "state", "wanted", "pid"}) | HISTORY
 """What is told of a worker that was given an order."""
+FIRST = (
+    "url", "job", "state", "why", "canonical_form", "host", "link_rule", "depth", "priority",
+    "referrer", "failed_tries",
+)  # fmt: skip
+"""The order in which a page is explained; the rest follows."""
 ROW = frozenset(WorkerRow.model_fields) - HISTORY
 
 
@@ -147,7 +152,7 @@ def _alias(row: AliasRow) -> Facts:
 async def _of_nodes(client: "AsyncClient", question: Question) -> list[Facts]:
     match question:
         case {"nodes": "list"}:
-            return [_some(row, ROW) for row in (await client.nodes()).workers]
+            return _rows(await client.nodes())
         case {"nodes": "buried"}:
             return [dict((await client.nodes()).buried)]
         case {"nodes": "show", "node": name}:
@@ -165,6 +170,18 @@ async def _of_nodes(client: "AsyncClient", question: Question) -> list[Facts]:
             return await _logs(client, name, question)
         case _:
             raise ConfigError(f"no question about nodes: {sorted(question)}")
+
+
+def _rows(told: NodeList) -> list[Facts]:
+    """Return the workers of all nodes, and a row for each node without one."""
+    rows: list[Facts] = []
+    for node in told.nodes:
+        mine = [row for row in told.workers if row.node == node.id]
+        if not mine:
+            state = "idle" if node.health == "ok" else node.health
+            mine = [WorkerRow(node=node.id, state=state, health=node.health)]
+        rows += [_some(row, ROW) for row in mine]
+    return rows
 
 
 async def _logs(client: "AsyncClient", name: str, question: Question) -> list[Facts]:
@@ -212,7 +229,11 @@ async def _explained(client: "AsyncClient", url: str, job: str | None) -> Facts:
     if len(found) != 1:
         known = [row.id async for row in client.jobs()]
         raise NotFound(_which(known))
-    return found[0].model_dump(mode="json", exclude_unset=True)
+    told = found[0].model_dump(mode="json", exclude_unset=True)
+    if record := told.pop("record", None):
+        told["record"] = msgspec.to_builtins(msgspec.convert(record, PageRecord))
+    first = {name: told[name] for name in FIRST if name in told}
+    return first | told
 
 
 async def _records(client: "AsyncClient", question: Question) -> AsyncGenerator[bytes, None]:

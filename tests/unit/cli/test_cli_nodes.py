@@ -44,7 +44,14 @@ def test_a_table_is_aligned_and_says_only_what_is_known() -> None:
         [
             row(),
             row(worker=2, state="waiting", share=None, backlog=None, pid=None, health="waiting"),
-            row(node="vega", worker=None, member="vega-77", health="silent", heartbeat_s=3.2),
+            row(
+                node="vega",
+                worker=None,
+                member="vega-77",
+                health="silent",
+                heartbeat_s=3.2,
+                managed=False,
+            ),
             row(worker=3, restarts=1, trouble="the store is away"),
         ]
     )
@@ -55,6 +62,8 @@ def test_a_table_is_aligned_and_says_only_what_is_known() -> None:
     assert lines[2].split()[:7] == ["east", "2", "all", "waiting", "-", "-", "-"]
     assert "silent for 3 s" in lines[3]
     assert "vega-77" in lines[3]
+    assert "takes no orders" in lines[3]
+    assert "orders" not in lines[1]
     assert "ok (1 restart) - the store is away" in lines[4]
     assert table([]) == ["no nodes"]
 

@@ -120,6 +120,7 @@ def test_members_without_a_manager_are_rows_of_their_own() -> None:
     stray = rows[1]
     assert (stray["member"], stray["node"], stray["pages_per_minute"]) == ("vega-1", "vega", 30.0)
     assert (stray["share"], stray["state"]) == (1.0, "running")
+    assert (rows[0]["managed"], stray["managed"]) == (True, False)
 
 
 def test_a_node_is_shown_with_its_history() -> None:

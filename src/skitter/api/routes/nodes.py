@@ -28,7 +28,8 @@ WorkerNumber = Annotated[int, Path(ge=1, le=2**31)]
 @router.get("", dependencies=[reader])
 async def list_nodes(service: Served) -> NodeList:
     """Tell of all machines and their workers."""
-    return list_of(await service.ask({"nodes": "list"}))
+    [buried] = await service.ask({"nodes": "buried"})
+    return list_of(await service.ask({"nodes": "list"}), buried)
 
 
 @router.get("/{node_id}", dependencies=[reader])

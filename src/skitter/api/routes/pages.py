@@ -54,7 +54,7 @@ async def job_rejects(
     return await listing.job_rejects(service, job_id, after=after, limit=limit)
 
 
-@router.get("/pages")
+@router.get("/pages", response_model_exclude_unset=True)
 async def explain_page(
     service: Served,
     url: Annotated[str, Query(min_length=1, max_length=8_192, examples=["https://example.com/"])],
