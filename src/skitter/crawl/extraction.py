@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
 from turbohtml import Document
+from xxhash import xxh3_64_hexdigest
 
 from skitter.clock import Clock
 from skitter.crawl.link_rules import (
@@ -30,6 +31,7 @@ NAV: Final = "nav"
 ITEMS: Final = "from"
 _NOTHING: Final[tuple[object, ...]] = (None, "", [])
 _EMPTY: Final = "is empty"
+_OVER: Final = f"rule {LIST}: field next: not followed, the items are those of the page before"
 _REJECT = re.compile(r"rule (\S+): field (\S+): (.*)")
 
 
@@ -103,7 +105,7 @@ class Extraction:
                 return []
             listed = self._list.read(page.document, sight)
             visit.filled = (LIST, ITEMS) if listed.items else (LIST,)
-            return self._take_list(record, listed, noindex=noindex)
+            return self._take_list(record, listed, lease, noindex=noindex)
         if not noindex:
             own = self._read_fields(rule, record, page.document, sight, lease)
             if rule in self._sets:
@@ -129,14 +131,17 @@ class Extraction:
             record.error = "; ".join(filter(None, words))
         return own
 
-    def _take_list(self, record: PageRecord, found: Listed, *, noindex: bool) -> list[RuledLink]:
-        links = [RuledLink(url, PageClass.NAV, deeper=0) for url in found.next_urls]
+    def _take_list(
+        self, record: PageRecord, found: Listed, lease: Lease, *, noindex: bool
+    ) -> list[RuledLink]:
         wanting: Counter[str] = Counter({ITEMS: found.unread} if found.unread else {})
+        links = _next_pages(found, lease)
+        over = _OVER if found.next_urls and not links else None
         if not self._continues:
             whole = [item.picked for item in found.items if not item.picked.missing]
             record.fields = {} if noindex else {"items": [picked.fields for picked in whole]}
             wanting.update(name for one in found.items for name in one.picked.missing)
-            record.error = _list_words(wanting, len(found.items) + found.unread)
+            record.error = _list_words(wanting, len(found.items) + found.unread, over)
             return links
         for item in found.items:
             if item.url is None:
@@ -148,14 +153,24 @@ class Extraction:
                 wanting["fields"] += 1
                 data = encode_carried(Carried(required=self._required))
             links.append(RuledLink(item.url, PageClass.DATA, data))
-        record.error = _list_words(wanting, len(found.items) + found.unread)
+        record.error = _list_words(wanting, len(found.items) + found.unread, over)
         return links
 
 
-def _list_words(wanting: Mapping[str, int], items: int) -> str | None:
+def _next_pages(found: Listed, lease: Lease) -> list[RuledLink]:
+    """Return where a list goes on: nowhere from a page with the items of the one before."""
+    said = encode_carried([(item.url, item.picked.fields) for item in found.items])
+    items = xxh3_64_hexdigest(said)
+    if lease.data and decode_carried(lease.data).items == items:
+        return []
+    data = encode_carried(Carried(items=items))
+    return [RuledLink(url, PageClass.NAV, data, deeper=0) for url in found.next_urls]
+
+
+def _list_words(wanting: Mapping[str, int], items: int, over: str | None) -> str | None:
     """Say in the words of a record what was wanting in how many items of a list."""
     told = [f"rule {LIST}: field {name}: {n} of {items} items" for name, n in wanting.items()]
-    return "; ".join(told) or None
+    return "; ".join([*told, *([over] if over else [])]) or None
 
 
 def unmatched(job: Job, filled: Mapping[str, int]) -> dict[str, int]:

@@ -7,6 +7,7 @@ from skitter.crawl.jumps import Jumps
 from skitter.crawl.link_rules import LinkRules, Ruling
 from skitter.crawl.site_rules import SiteRules
 from skitter.fetch.types import SuffixFilter
+from skitter.frontier.model import Lease
 from skitter.job.pattern import LinkFilter
 from skitter.job.refresh import Policy
 from skitter.job.spec import Job, Kind, Sitemaps
@@ -22,6 +23,7 @@ class Judge:
         self.scope = scope
         self.sites = sites or SiteRules(job)
         self._depth = job.depth
+        self._has_list = job.list_ is not None
         self._dynamic_depth = job.dynamic_depth
         self._follows = job.sitemaps is not Sitemaps.ONLY
         self._filter = LinkFilter(job.include, job.exclude)
@@ -33,6 +35,10 @@ class Judge:
         self._jumps = Jumps.of(job)
         skipped = job.http.skip_suffixes
         self._suffixes = SuffixFilter() if skipped is None else SuffixFilter(skipped)
+
+    def is_start(self, lease: Lease) -> bool:
+        """Tell whether a person has named a URL; the next page of a list is only as near."""
+        return lease.depth == 0 and not (self._has_list and lease.referrer)
 
     def follows_from(self, depth: int) -> bool:
         """Tell whether links of a page at ``depth`` may be followed at all."""

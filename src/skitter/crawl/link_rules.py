@@ -62,6 +62,8 @@ class Carried(msgspec.Struct, omit_defaults=True):
     """Those of the item in a list that it belongs to."""
     required: list[str] = []
     """Those of them that must not be empty."""
+    items: str = ""
+    """Of the next page of a list: a digest of the items on the page before."""
     rule: str | None = None
     """The rule set that the link rule has named, where that cannot be told by the URL alone; ""
     for what the class of the page says."""

@@ -60,7 +60,8 @@ class Refresh:
         assert record is not None
         if lease.page_class is not PageClass.NAV:
             return False
-        if lease.depth == 0 and (lease.role is Role.PAGE or lease.referrer == ENTRY):
+        is_named = self._judge.is_start(lease) and lease.role is Role.PAGE
+        if is_named or (lease.depth == 0 and lease.referrer == ENTRY):
             # What a person has named is looked at again, whatever it was this time.
             return True
         # A link that only leads on did so, or it does not.

@@ -268,7 +268,7 @@ class Traveller:
         decision = self._with.judge.explain(normal.url, normal.host, trip.lease.depth)
         if decision.allowed:
             return
-        if trip.lease.depth == 0 and decision.code is Code.SCOPE:
+        if self._with.judge.is_start(trip.lease) and decision.code is Code.SCOPE:
             # Where an entry leads is what the user asked for: http to https, a bare domain to www.
             trip.wider_scope.append(normal.url)
             return

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from skitter.crawl.extraction import Extraction, Reject, read_rejects, reject_words
-from skitter.crawl.link_rules import LinkRules, RuledLink
+from skitter.crawl.link_rules import LinkRules, RuledLink, decode_carried
 from skitter.crawl.trip import Visit
 from skitter.frontier.model import Lease, Result
 from skitter.job.spec import check_job
@@ -29,7 +29,8 @@ def read(
     extraction = Extraction.of(made, links, VirtualClock())
     assert extraction is not None
     leads_on = "list" in job or "refresh" in job
-    page_class = PageClass.DATA if data or not leads_on else PageClass.NAV
+    is_detail = bool(data) and not decode_carried(data).items
+    page_class = PageClass.DATA if is_detail or not leads_on else PageClass.NAV
     lease = Lease(
         1, URL, Fingerprint(1), HostKey("a.test"), JobNumber(1), 0, 1, page_class, 5, depth, 0, 0,
         1, "", 0, float("inf"), data=data,
@@ -112,3 +113,19 @@ def test_items_that_were_not_read_are_told_of(monkeypatch: pytest.MonkeyPatch) -
     for rules in ({"continue": False}, {"detail_url": "a/@href"}):
         record, _ = read(rows("a", "b", "c"), kind="list", list={"from": "//li", **rules})
         assert record.error == "rule list: field from: 1 of 3 items"
+
+
+def test_a_list_goes_on_until_a_page_has_the_items_of_the_one_before() -> None:
+    rules = {"from": "//li", "detail_url": "a/@href", "next": "//i/@href", "fields": {"b": "b"}}
+    more = '<i href="/more"></i>'
+    data = b""
+    for items in (rows("a", "b"), rows("a", "c"), "", rows("a", "c")):
+        record, links = read(items + more, data=data, kind="list", list=rules)
+        assert (links[0].url, links[0].page_class) == ("http://a.test/more", PageClass.NAV)
+        assert record.error is None
+        data = links[0].data
+    record, links = read(rows("a", "c") + more, data=data, kind="list", list=rules)
+    assert [link.url for link in links] == ["http://a.test/0", "http://a.test/1"]
+    assert read_rejects(record.error) == [
+        Reject("list", "next", "not followed, the items are those of the page before")
+    ]

@@ -201,3 +201,20 @@ async def test_what_was_cleared_is_found_again_though_nothing_has_changed(
         rig.equipment.refresh.cleared = cleared
         await next_visits(rig)
         assert conditions(rig)[-1] == condition
+
+
+async def test_the_next_page_of_a_list_is_no_entry(web: Web, open_rig: OpenRig) -> None:
+    rules = {"from": "//li", "detail_url": "a/@href", "next": "//i/@href"}
+    away, gone, out = f"{SITE}/away", f"{SITE}/gone", "http://other.test/"
+    web.html(HOME, "<i href='/away'></i><i href='/gone'></i><li><a href='http://other.test/x'>")
+    web.moved(away, out)
+    web.status(gone, 404)
+    web.html(out, "not ours")
+    web.robots("", "http://other.test")
+    rig = await open_rig(kind="list", list=rules)
+    await rig.offer(HOME)
+    found = {record["url"]: record for record in await visits(rig)}
+    assert (found[away]["depth"], found[away]["outcome"]) == (0, "refused")
+    assert found[gone]["status"] == 404
+    assert out not in rig.asked
+    assert [record["url"] for record in await next_visits(rig)] == [HOME]
