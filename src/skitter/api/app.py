@@ -6,7 +6,7 @@ from importlib import import_module
 from fastapi import FastAPI
 
 from skitter import __version__
-from skitter.api import errors, routes
+from skitter.api import description, errors, routes
 from skitter.api.auth import Keys
 from skitter.api.guard import Guard
 from skitter.api.headers import SecureHeaders
@@ -39,6 +39,7 @@ def create_app(service: Service, limits: Limits | None = None) -> FastAPI:
     app.state.service = service
     app.state.keys = Keys(service.options.token)
     errors.install(app)
+    description.install(app)
     for module in pkgutil.iter_modules(routes.__path__):
         app.include_router(import_module(f"{routes.__name__}.{module.name}").router)
     # The last one added is the first to see a request.

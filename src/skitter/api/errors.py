@@ -27,6 +27,7 @@ CODES = {
     413: "too_large",
     421: "misdirected",
     422: "invalid",
+    424: "fetch_failed",
     429: "too_many",
     500: "internal",
     503: "unavailable",

@@ -25,3 +25,4 @@ TRIAL = {
     "url": "https://example.com/a",
     "html": "<h1>A title</h1><p>and some text",
 }
+WEBHOOK = {"url": "https://example.com/hook", "job": "news", "types": ["page"]}

@@ -12,6 +12,8 @@ import uvicorn
 from fastapi import FastAPI
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from skitter.api.errors import problem
+from skitter.api.headers import ALWAYS
 from skitter.api.herald import let_go
 
 HEAD_S = 10.0
@@ -66,6 +68,14 @@ class _Bounded(HttpToolsProtocol):
         super().on_message_complete()
         # The next one has its own bounds, from its first byte on.
         self._in_head = True
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse what is no HTTP, in the shape of every error."""
+        refusal = problem(400, msg, headers={**ALWAYS, "Connection": "close"})
+        head = (*self.server_state.default_headers, *refusal.raw_headers)
+        lines = [b"HTTP/1.1 400 Bad Request", *(b": ".join(pair) for pair in head)]
+        self.transport.write(b"\r\n".join([*lines, b"", bytes(refusal.body)]))
+        self.transport.close()
 
     def _expect_head(self) -> None:
         self._deadline = self.loop.call_later(HEAD_S, self._refuse)

@@ -69,9 +69,15 @@ async def try_rules(job: Job, target: str, options: RunOptions, rule: str | None
     else:
         url = job.entries[0] if job.entries else "http://page.test/"
         body, media = _read_file(Path(target)), "text/html"
+    return try_page(job, url, (body, media), rule)
+
+
+def try_page(job: Job, url: str, content: tuple[bytes, str | None], rule: str | None) -> Trial:
+    """Try the rules on a page that is there: its bytes and its media type."""
+    body, media = content
     page = parse_page(body, media, url, follow=FollowOptions(keep=True))
     if page.document is None or page.joiner is None:
-        raise ConfigError(f"{target}: {media or 'no media type'}; wanted a page of HTML")
+        raise ConfigError(f"{url}: {media or 'no media type'}; wanted a page of HTML")
     judge = Judge(job, Scope(job.scope, job.entries))
     judged = judge_class(page.document, url)
     page_class = _class_of(job, judge, url, PageClass[judged.page_class.upper()])

@@ -1,6 +1,7 @@
 """Connections that come from another process, as the service takes them."""
 
 import asyncio
+import json
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -102,6 +103,17 @@ async def test_many_connections_at_once() -> None:
             answers = await asyncio.gather(*(http.get(url) for _ in range(200)))
         assert {answer.status_code for answer in answers} == {200}
         assert front.passed >= 50
+
+
+async def test_what_is_no_http_is_refused_in_the_one_shape() -> None:
+    async with behind_a_front() as front:
+        reader, writer = await asyncio.open_connection("127.0.0.1", front.port)
+        writer.write(b"NONSENSE\r\n\r\n")
+        head, _, body = (await asyncio.wait_for(reader.read(), 5)).partition(b"\r\n\r\n")
+        assert head.startswith(b"HTTP/1.1 400 Bad Request\r\n")
+        assert b"x-frame-options: DENY" in head
+        assert json.loads(body)["error"]["code"] == "bad_request"
+        writer.close()
 
 
 async def test_a_head_without_end_is_hung_up_on() -> None:

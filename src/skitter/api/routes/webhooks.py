@@ -2,9 +2,10 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Response
+from fastapi import APIRouter, Body, Path, Response
 
 from skitter.api.auth import operator, reader
+from skitter.api.examples import WEBHOOK
 from skitter.api.herald import Events
 from skitter.client.events import WebhookList, WebhookRow, WebhookWish
 
@@ -20,7 +21,9 @@ async def list_webhooks(herald: Events) -> WebhookList:
 
 
 @router.post("", dependencies=[operator], status_code=201)
-async def add_webhook(wish: WebhookWish, herald: Events) -> WebhookRow:
+async def add_webhook(
+    wish: Annotated[WebhookWish, Body(examples=[WEBHOOK])], herald: Events
+) -> WebhookRow:
     """Have events sent to a URL from now on.
 
     Each message is signed with the secret, which is told here and never again:
