@@ -267,10 +267,11 @@ SEEDS = "Seeds from an earlier crawl"
 WORKERS = "More processes for one crawl"
 REDIS = "Two machines and Redis"
 GUARDED = "A node in a guarded zone"
+SERVICE = "A service, and a script that uses it"
 SCRAPY = "A Scrapy project as a job file"
 LOGIN = "Behind a login"
 TITLES = [SQL, FRESH, SUBJECT, WHY, PIPE, PART, STOP, EXPORT, REPLAY, BACK, LARGE, SEEDS]
-TITLES += [WORKERS, REDIS, GUARDED, SCRAPY, LOGIN]
+TITLES += [WORKERS, REDIS, GUARDED, SERVICE, SCRAPY, LOGIN]
 
 
 def test_every_recipe_is_cooked_here_and_has_the_same_parts() -> None:
@@ -488,6 +489,14 @@ def test_a_node_in_a_guarded_zone_fetches_for_a_master_that_asks_nobody(
     assert len(found) == len(set(found)) == 47
     managed = json.loads((tmp_path / "state/workers/manager/workers.json").read_bytes())
     assert managed["roster"]["workers"] == []
+
+
+def test_a_service_is_given_work_and_asked_by_others(kitchen: Kitchen, tmp_path: Path) -> None:
+    cook(SERVICE, kitchen, tmp_path)
+    with (tmp_path / "docs.csv").open(newline="") as file:
+        found = [kitchen.back(row["url"]) for row in csv.DictReader(file)]
+    assert len(found) == len(set(found)) == 47
+    assert "https://docs.example.com/" in found
 
 
 def test_a_scrapy_project_fits_into_a_job_file(kitchen: Kitchen, tmp_path: Path) -> None:
