@@ -10,6 +10,7 @@ from collections.abc import Collection, Sequence
 from contextlib import suppress
 
 from skitter.cluster.effort import Counted, Effort
+from skitter.crawl.doorbell import Doorbell
 from skitter.crawl.in_hand import InHand
 from skitter.crawl.load import loads, next_limit
 from skitter.crawl.quota import Quota
@@ -43,15 +44,14 @@ class Engine:
         self._desks = works.desks
         self._holdings = works.holdings
         self._hand = InHand(works.rights)
-        self._job = job
-        self._stats = stats
-        self._options = options
+        self._job, self._stats, self._options = job, stats, options
         self._limit = self._most = options.concurrency
         self._workforce = Workforce(self._worker)
         self._effort = Effort(works.clock)
         self._windows = works.windows
         self._freed = works.freed
         works.freed.on_new = self.offered
+        self._doorbell = Doorbell(works.reader, self.offered)
         self._idle: deque[asyncio.Future[None]] = deque()
         self._claim_now = asyncio.Event()
         self._active = 0
@@ -79,8 +79,7 @@ class Engine:
 
     def stop(self, why: str) -> None:
         """Claim nothing more; requests in flight may finish."""
-        if not self.stopped_by:
-            self.stopped_by = why
+        self.stopped_by = self.stopped_by or why
         self._stopping.set()
         self._claim_now.set()
 
@@ -118,10 +117,8 @@ class Engine:
         self._mind_limits()
         try:
             async with asyncio.TaskGroup() as helpers:
-                background: list[asyncio.Task[None]] = [
-                    helpers.create_task(work)
-                    for work in (self._renew(), self._follow_load(), self._keep_time())
-                ]
+                beside = (self._renew(), self._follow_load(), self._keep_time())
+                background = [helpers.create_task(work) for work in beside]
                 self._desks.begin(helpers, self._committed, self._lost)
                 self._workforce.begin(helpers, self._most)
                 await self._claim_loop()
@@ -133,6 +130,7 @@ class Engine:
         except* asyncio.CancelledError:
             pass
         finally:
+            await self._doorbell.close()
             await self._desks.wind_up()
         if self.broken_off:
             return
@@ -243,8 +241,10 @@ class Engine:
     async def _rest(self, next_ready_ms: int | None, *, got_all: bool) -> None:
         """Wait until there is a reason to claim again."""
         self._claim_now.clear()
-        if not got_all and not self._hand.waiting:
-            self._desks.hurry()
+        if not got_all:
+            self._doorbell.listen()
+            if not self._hand.waiting:
+                self._desks.hurry()
         timeout = IDLE_S
         if next_ready_ms is not None and not got_all:
             timeout = min(timeout, max(0.0, (next_ready_ms - self._clock.now_ms()) / 1000))

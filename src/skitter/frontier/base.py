@@ -324,5 +324,12 @@ class FrontierReader(Protocol):
     async def top_urls(self, limit: int = 100) -> list[tuple[str, int]]:
         """Return the URLs that were submitted most often, and how often."""
 
+    async def stirs(self, heard: int, wait_ms: int) -> int:
+        """Return a number that changes when somebody has queued URLs that the caller may claim.
+
+        The answer waits until it is another one than was ``heard``, but no longer than ``wait_ms``
+        and a few seconds. It is a hint: a claim may bring nothing after it, or something without.
+        """
+
     async def latest_event(self) -> str:
         """Return the id of the last event, to read on from; "0" when there was none."""

@@ -22,6 +22,7 @@ from skitter.frontier.embedded.places import Places
 from skitter.frontier.embedded.registry import Registry
 from skitter.frontier.embedded.rocks import Rocks
 from skitter.frontier.embedded.seen.base import SeenSet
+from skitter.frontier.events import Bell
 from skitter.frontier.model import Link, Tally
 from skitter.types import Fingerprint, JobNumber
 
@@ -51,6 +52,8 @@ class Core:
         self.sequence = int.from_bytes(rocks.get(SEQUENCE) or b"")
         self.version = 1
         """Grows when jobs or news change."""
+        self.stirs = Bell()
+        """Rings when something is queued from outside, or a job is let run."""
         self.targets: dict[tuple[JobNumber, Fingerprint], int] = {}
         """URLs that a redirect leads to right now, with the lease it is followed under."""
         self.brought: set[tuple[JobNumber, Fingerprint]] = set()

@@ -113,6 +113,7 @@ class EmbeddedFrontier(Questions):
         rocks = self.__dict__.pop("_rocks", None)
         if rocks is not None:
             self._journal.close()
+            self._core.stirs.ring()
             await self._core.seen.close()
             rocks.close()
 
@@ -138,6 +139,7 @@ class EmbeddedFrontier(Questions):
         receipt = self._intake.offer(links)
         if receipt.new:
             await self._sync()
+            self._core.stirs.ring()
         return receipt
 
     async def claim(
@@ -271,6 +273,7 @@ class EmbeddedFrontier(Questions):
         number = self._control.put_job(entry)
         self._core.version += 1
         await self._sync()
+        self._core.stirs.ring()
         return number
 
     async def set_job_state(self, job: JobNumber, state: JobState) -> None:
@@ -278,6 +281,7 @@ class EmbeddedFrontier(Questions):
         self._control.set_state(job, state)
         self._core.version += 1
         await self._sync()
+        self._core.stirs.ring()
 
     async def drop_job(self, job: JobNumber) -> None:
         """Forget a job and everything of it."""

@@ -101,6 +101,12 @@ class Questions:
         """Return the URLs that were submitted most often."""
         return self._series.top_urls(limit)
 
+    async def stirs(self, heard: int, wait_ms: int) -> int:
+        """Return how often something was queued, when it is not what was heard or after a time."""
+        stirs = self._core.stirs
+        await stirs.wait(heard, min(wait_ms, MAX_WAIT_MS) / 1000)
+        return stirs.rings
+
     async def latest_event(self) -> str:
         """Return the id of the last event."""
         return self._journal.latest

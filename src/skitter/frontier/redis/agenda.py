@@ -55,6 +55,11 @@ class Agenda:
         if self._tags.keys() != set(tags):
             self._tags = {tag: self._tags.get(tag) or _Tag() for tag in tags}
 
+    @property
+    def tags(self) -> set[int]:
+        """The tags that are remembered."""
+        return set(self._tags)
+
     def doubt(self, tags: Iterable[int]) -> None:
         """Believe nothing of some tags any more."""
         for tag in tags:

@@ -12,13 +12,11 @@ from skitter.clock import Clock
 from skitter.errors import ConfigError
 from skitter.frontier.base import OWNER_TTL_MS
 from skitter.frontier.cold.base import ColdStore
-from skitter.frontier.events import MAX_WAIT_MS
 from skitter.frontier.limits import Permit, TokenWish, Wish
 from skitter.frontier.model import (
     LEASE_MS,
     Ack,
     Claim,
-    Counts,
     Freed,
     Grant,
     JobEntry,
@@ -27,7 +25,6 @@ from skitter.frontier.model import (
     Link,
     Receipt,
     SeenOptions,
-    Sighting,
 )
 from skitter.frontier.redis.address import LAYOUT_VERSION
 from skitter.frontier.redis.agenda import Agenda
@@ -42,8 +39,10 @@ from skitter.frontier.redis.marks import Marks
 from skitter.frontier.redis.moving import Moving
 from skitter.frontier.redis.nodes import Nodes
 from skitter.frontier.redis.owning import Owning
+from skitter.frontier.redis.questions import Questions
 from skitter.frontier.redis.reading import Reading
 from skitter.frontier.redis.series import SeriesBook
+from skitter.frontier.redis.stirs import Stirs
 from skitter.frontier.redis.tails import USUAL_SIZES, Sizes, Tails
 from skitter.frontier.redis.tuning import Tuner
 from skitter.frontier.redis.turns import Turns
@@ -54,7 +53,7 @@ from skitter.types import Fingerprint, HostKey, JobNumber, PageClass
 from skitter.url.partition import TAGS
 
 
-class RedisFrontier:
+class RedisFrontier(Questions):
     """Implements ``Frontier``, ``FrontierControl`` and ``FrontierReader`` on a store in common.
 
     The connections are the caller's to open and close. With ``virtual`` the given clock takes the
@@ -89,6 +88,7 @@ class RedisFrontier:
         self._tuner = Tuner(core, self._agenda)
         self._reading = Reading(nodes, core.keys, core.now_word, tails)
         self._events = Events(nodes, core.keys)
+        self._stirs = Stirs(nodes, core.keys, self._agenda)
         self._series = SeriesBook(nodes, core.keys, core.clock.now_ms)
         self.moving = Moving(core, self._owning)
         """Hosts that are moved out of crowded slots."""
@@ -158,6 +158,7 @@ class RedisFrontier:
     async def close(self) -> None:
         """End what is under way; what is owned lapses, or was disowned."""
         await self._events.close()
+        await self._stirs.close()
         await self._tails.close()
 
     @property
@@ -179,7 +180,10 @@ class RedisFrontier:
         """Queue the links that are new to their job."""
         if self.rules:
             await self._tuner.introduce(link.host for link in links)
-        return await self._intake.offer(links)
+        receipt = await self._intake.offer(links)
+        if receipt.new:
+            await self._stirs.tell({self.keys.tag_of_host(link.host) for link in links})
+        return receipt
 
     async def claim(
         self,
@@ -269,6 +273,7 @@ class RedisFrontier:
     async def set_job_state(self, job: JobNumber, state: JobState) -> None:
         """Run, pause or cancel a job."""
         await self._control.set_state(job, state)
+        await self._stirs.tell(None)
 
     async def drop_job(self, job: JobNumber) -> None:
         """Forget a job and everything of it."""
@@ -307,87 +312,3 @@ class RedisFrontier:
     async def tune(self, tuning: Tuning) -> int:
         """Change the gates of known hosts."""
         return await self._tuner.tune(tuning)
-
-    async def jobs(self) -> dict[JobNumber, JobEntry]:
-        """Return every job."""
-        return await self._reading.jobs()
-
-    async def counts(self, job: JobNumber, *, domain: str | None = None) -> Counts:
-        """Return kept counters."""
-        return await self._reading.counts(job, domain=domain)
-
-    async def domains(self, job: JobNumber, limit: int = 100) -> list[tuple[str, Counts]]:
-        """Return the domains with most pending URLs."""
-        return await self._reading.domains(job, limit)
-
-    async def hosts_with_work(self) -> int:
-        """Return how many hosts have a URL to hand out, or one in flight."""
-        return await self._reading.hosts_with_work()
-
-    async def hosts(self, job: JobNumber) -> int:
-        """Return how many hosts a job has met."""
-        return await self._reading.hosts(job)
-
-    async def look(self, job: JobNumber, host: HostKey, fp: Fingerprint) -> Sighting:
-        """Return everything known of one URL."""
-        return await self._reading.look(job, host, fp)
-
-    async def seen(self, job: JobNumber, urls: Sequence[tuple[HostKey, Fingerprint]]) -> list[bool]:
-        """Tell which URLs were ever accepted."""
-        return await self._reading.seen(job, urls)
-
-    async def mark(self, name: str) -> bytes | None:
-        """Return a value kept with the acks."""
-        return await self._reading.mark(name)
-
-    async def marks(self, prefix: str) -> dict[str, bytes]:
-        """Return the marks whose names begin with ``prefix``."""
-        return await self._reading.marks(prefix)
-
-    async def note(self, job: JobNumber, host: HostKey, fp: Fingerprint) -> bytes:
-        """Return what the page index keeps of one URL."""
-        return await self._reading.note(job, host, fp)
-
-    async def notes_of(
-        self, wanted: Sequence[tuple[JobNumber, HostKey, Fingerprint]]
-    ) -> list[bytes]:
-        """Return what the page index keeps of many URLs."""
-        return await self._reading.notes_of(wanted)
-
-    async def notes(
-        self, job: JobNumber, after: bytes = b"", limit: int = 500
-    ) -> tuple[list[bytes], bytes]:
-        """Return a stretch of the page index."""
-        return await self._reading.notes(job, after, limit)
-
-    async def tallies(self, job: JobNumber) -> dict[str, int]:
-        """Return the totals of a job."""
-        return await self._reading.tallies(job)
-
-    async def contents(self, job: JobNumber, digests: Sequence[bytes]) -> list[str | None]:
-        """Return the first URLs with those contents."""
-        return await self._reading.contents(job, digests)
-
-    async def events(
-        self, after: str, limit: int = 500, wait_ms: int = 0
-    ) -> list[tuple[str, bytes]]:
-        """Return events behind an id; waits for some if there are none."""
-        return await self._events.read(after, limit, min(wait_ms, MAX_WAIT_MS))
-
-    async def series(
-        self, prefix: str, step: str, since_ms: int, until_ms: int, *, exact: bool = False
-    ) -> dict[str, dict[int, int]]:
-        """Return counters over time."""
-        return await self._series.read(prefix, step, since_ms, until_ms, exact=exact)
-
-    async def url_counts(self, urls: Sequence[str]) -> list[int]:
-        """Return how often URLs were submitted."""
-        return await self._series.urls(urls)
-
-    async def top_urls(self, limit: int = 100) -> list[tuple[str, int]]:
-        """Return the URLs that were submitted most often."""
-        return await self._series.top_urls(limit)
-
-    async def latest_event(self) -> str:
-        """Return the id of the last event."""
-        return await self._events.latest()

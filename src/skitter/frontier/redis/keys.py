@@ -58,6 +58,8 @@ class Keys:
         self.control = self.common + "control"
         self.events = self.common + "events"
         """The stream of what has happened."""
+        self.stirs = self.common + "stirs"
+        """The stream of tags in which something was queued."""
         self.series = self.common + "series:"
         """How the keys of counters over time begin."""
         self.submitted = self.common + "submitted"

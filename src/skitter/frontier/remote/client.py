@@ -355,6 +355,11 @@ class RemoteFrontier:
         urls: list[tuple[str, int]] = await self._ask("top_urls", limit)
         return urls
 
+    async def stirs(self, heard: int, wait_ms: int) -> int:
+        """Return a number that changes when something was queued."""
+        stirs: int = await self._ask("stirs", heard, wait_ms)
+        return stirs
+
     async def latest_event(self) -> str:
         """Return the id of the last event."""
         latest: str = await self._ask("latest_event")

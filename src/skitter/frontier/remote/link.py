@@ -198,7 +198,8 @@ class MasterLink:
         """Return the answer to a call, however long that takes."""
         while True:
             session = await self._joined()
-            number = session.begin()
+            # What changes nothing may be run twice, and need not be remembered; it may take long.
+            number = session.begin() if verb.changes else 0
             try:
                 return await self._call(verb, session, number, arguments)
             except SessionLost:

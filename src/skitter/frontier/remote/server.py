@@ -8,10 +8,10 @@ import asyncio
 import hmac
 import logging
 import re
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from skitter.clock import Clock
 from skitter.errors import FrontierError, SkitterError
@@ -52,6 +52,7 @@ CLOSE_S = 5.0
 """How long running calls may take when the master ends."""
 
 log = logging.getLogger(__name__)
+T = TypeVar("T")
 
 
 class RemoteServer:
@@ -102,6 +103,7 @@ class RemoteServer:
             "ack": self._ack,
             "renew": self._renew,
             "events": self._events,
+            "stirs": self._stirs,
             "beat": self._beat,
             "bye": self._bye,
         }
@@ -361,13 +363,20 @@ class RemoteServer:
     async def _events(
         self, session: Session, after: str, limit: int, wait_ms: int
     ) -> list[tuple[str, bytes]]:
-        """Wait for events, but not longer than this process lives."""
         del session
-        asking = asyncio.ensure_future(self._frontier.events(after, limit, wait_ms))
-        closing = asyncio.ensure_future(self._closed.wait(self._closed.rings, MAX_WAIT_MS / 1000))
+        return await self._while_open(self._frontier.events(after, limit, wait_ms), [])
+
+    async def _stirs(self, session: Session, heard: int, wait_ms: int) -> int:
+        del session
+        return await self._while_open(self._frontier.stirs(heard, wait_ms), heard)
+
+    async def _while_open(self, answer: Coroutine[Any, Any, T], otherwise: T) -> T:
+        """Wait for something that may take long, but not longer than this process lives."""
+        asking = asyncio.ensure_future(answer)
+        closing = asyncio.ensure_future(self._closed.wait(self._closed.rings, 2 * MAX_WAIT_MS))
         try:
             await asyncio.wait([asking, closing], return_when=asyncio.FIRST_COMPLETED)
-            return await asking if not self._closing or asking.done() else []
+            return await asking if not self._closing or asking.done() else otherwise
         finally:
             asking.cancel()
             closing.cancel()

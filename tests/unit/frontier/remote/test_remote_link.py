@@ -247,18 +247,21 @@ async def test_calls_are_numbered_and_say_which_are_settled(
         return await says("offer", Receipt())(request)
 
     script.on("offer", waits)
+    script.on("share", says("share", None))
     script.on("mark", says("mark", None))
     offering = asyncio.create_task(child.offer([]))
     await asyncio.sleep(0.02)
+    await child.share({"a": b""}, 1)
     await child.mark("a")
-    await child.mark("b")
+    await child.share({"b": b""}, 1)
     slow.set()
     await offering
-    await child.mark("c")
-    numbers = [(number, settled) for _, number, settled in script.of("offer") + script.of("mark")]
+    await child.share({"c": b""}, 1)
+    numbers = [(number, settled) for _, number, settled in script.of("offer") + script.of("share")]
     first = numbers[0][0]
     wanted = [(first, first), (first + 1, first), (first + 2, first), (first + 3, first + 3)]
     assert numbers == wanted
+    assert [number for _, number, _ in script.of("mark")] == [0], "it may be run twice"
 
 
 async def test_errors_of_the_store_are_raised_and_not_repeated(
