@@ -56,7 +56,7 @@ ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "set_job_state": (JOB, JobState.CANCEL),
     "drop_job": (JOB,),
     "clear": (JOB, PageClass.NAV),
-    "forget": (JOB, HOST, FP),
+    "forget": (JOB, HOST, FP, False),
     "set_host": (HOST, None, 2, 2**41),
     "jobs": (),
     "counts": (JOB, "example.com"),
