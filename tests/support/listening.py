@@ -4,7 +4,7 @@ import asyncio
 import json
 import socket
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -92,3 +92,5 @@ async def listening(
         yield Listening(reader, writer, int(head[0].split()[1]), said)
     finally:
         writer.close()
+        with suppress(OSError):
+            await writer.wait_closed()

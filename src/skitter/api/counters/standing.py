@@ -99,9 +99,10 @@ class Standing:
 
     async def _look_at_sites(self) -> dict[str, Any]:
         reader = self._service.store.reader
-        pages, elapsed, linked, submitted, drifts, jobs = await asyncio.gather(
-            self.counters.by_host("pages"),
-            self.counters.by_host("elapsed_ms"),
+        pages, elapsed, timed = await asyncio.gather(
+            *(self.counters.by_host(name) for name in ("pages", "elapsed_ms", "timed"))
+        )
+        linked, submitted, drifts, jobs = await asyncio.gather(
             reader.marks("linked:"),
             reader.top_urls(SHOWN),
             reader.marks("drift:"),
@@ -111,7 +112,7 @@ class Standing:
         names = {str(number): entry.id for number, entry in jobs.items()}
         return {
             "busiest_hosts": ranked(pages),
-            "slowest_hosts": ranked(mean_times(elapsed, pages)),
+            "slowest_hosts": ranked(mean_times(elapsed, timed)),
             "most_linked": ranked(host_ranking(table)),
             "most_submitted": [{"url": url, "n": n} for url, n in submitted],
             "alarms": drift_alarms(drifts, names),
@@ -152,12 +153,12 @@ def drift_alarms(marks: Mapping[str, bytes], names: Mapping[str, str]) -> list[s
     return found
 
 
-def mean_times(elapsed: Mapping[str, int], pages: Mapping[str, int]) -> dict[str, float]:
+def mean_times(elapsed: Mapping[str, int], timed: Mapping[str, int]) -> dict[str, float]:
     """Return the mean milliseconds of an answer, of hosts that have given some."""
     return {
-        host: round(elapsed[host] / pages[host], 1)
-        for host in elapsed.keys() & pages.keys()
-        if pages[host] >= LEAST_ANSWERS
+        host: round(elapsed[host] / timed[host], 1)
+        for host in elapsed.keys() & timed.keys()
+        if timed[host] >= LEAST_ANSWERS
     }
 
 

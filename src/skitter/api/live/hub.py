@@ -15,12 +15,10 @@ from typing import Final
 from skitter.api.live.channel import Channel, Piece
 from skitter.api.live.filters import Filter, places_of
 from skitter.api.live.history import EventLog, History, read_events
-from skitter.api.live.listener import Listener
+from skitter.api.live.listener import RATE, Listener
 from skitter.api.live.told import EventKey, Told, key_of
 from skitter.errors import SkitterError
 
-RATE: Final = 10
-"""Messages a second that one listener is sent at most."""
 WRITES: Final = 2_000
 """How often in a second all listeners together are written to at most."""
 MOST_LISTENERS: Final = 5_000
@@ -108,7 +106,8 @@ class EventHub:
 
     def take(self, listener: Listener) -> Piece:
         """Return what a listener that was woken is to send."""
-        piece = listener.take(max(1, int(RATE * self.interval + 1e-6)))
+        most = max(1, int(RATE * self.interval + 1e-6))
+        piece = listener.take(most, asyncio.get_running_loop().time())
         self.sent += piece.messages
         self.dropped += piece.dropped
         return piece

@@ -2,9 +2,13 @@
 
 import asyncio
 from collections import deque
+from typing import Final
 
 from skitter.api.live.channel import Channel, Piece
 from skitter.api.live.history import Missed
+
+RATE: Final = 10
+"""Messages a second that one listener is sent at most."""
 
 
 class Listener:
@@ -15,6 +19,8 @@ class Listener:
         self._place = channel.end
         self._missed = Missed(deque(), 0)
         self._awake = asyncio.Event()
+        self._sent: deque[tuple[float, int]] = deque()
+        """When something was sent in the last second, and how many messages."""
 
     @property
     def is_behind(self) -> bool:
@@ -38,13 +44,27 @@ class Listener:
         """Let everything pass that has happened: it was read elsewhere."""
         self._place = self.channel.end
 
-    def take(self, most: int) -> Piece:
-        """Return what to send now, ``most`` messages at once; it counts as sent."""
+    def take(self, most: int, now: float) -> Piece:
+        """Return what to send now, ``most`` messages at once; it counts as sent.
+
+        However late it was woken before, there are never more than ``RATE`` in a second.
+        """
+        room = min(most, RATE - self._in_a_second(now))
+        if room <= 0:
+            return Piece(b"", 0, 0, self._place)
         if self._missed.events:
-            return self._repeated(most)
-        piece = self.channel.piece(self._place, most)
-        self._place = piece.place
+            piece = self._repeated(room)
+        else:
+            piece = self.channel.piece(self._place, room)
+            self._place = piece.place
+        if piece.messages:
+            self._sent.append((now, piece.messages))
         return piece
+
+    def _in_a_second(self, now: float) -> int:
+        while self._sent and self._sent[0][0] <= now - 1:
+            self._sent.popleft()
+        return sum(n for _, n in self._sent)
 
     def _repeated(self, most: int) -> Piece:
         events, dropped = self._missed

@@ -52,7 +52,11 @@ class EventStream(Response):
             await listener.wait()
             if gone.done() or self._hub.is_closed:
                 return
-            data = self._hub.take(listener).data or HEARTBEAT
+            data = self._hub.take(listener).data
+            if not data and listener.is_behind:
+                # It has been told as much as it may be told in a second.
+                continue
+            data = data or HEARTBEAT
             await send({"type": "http.response.body", "body": data, "more_body": True})
 
 

@@ -47,7 +47,9 @@ class Told:
     def _encoded(self, dropped: int) -> bytes:
         facts = self.body()
         if dropped:
-            facts["dropped"] = dropped
+            # Whoever published it may have left some out already.
+            earlier = facts.get("dropped", 0)
+            facts["dropped"] = dropped + (earlier if isinstance(earlier, int) else 0)
         # JSON has no line breaks of its own, so one data line is enough; a type is a plain word,
         # and what is not must not end the line it is in.
         kind = "".join(self.type.split()) or "message"

@@ -99,3 +99,9 @@ def test_every_event_is_sent_once_or_counted_once(script: list[tuple[str, int]])
     assert sum(1 + dropped for _, dropped in got) == added
     ids = [n for n, _ in got]
     assert ids == sorted(set(ids))
+
+
+def test_what_was_left_out_before_it_was_published_is_counted_as_well(channel: Channel) -> None:
+    for n in range(30):
+        channel.add(Told(str(n), {"type": "page", "dropped": 7}))
+    assert sent(channel.piece(0, 1)) == [(10, 17)]

@@ -94,10 +94,13 @@ async def test_sites_are_ranked(here: Served) -> None:
 SITES = [
     ("a.example", "pages", 20),
     ("a.example", "elapsed_ms", 200),
+    ("a.example", "timed", 20),
     ("b.example", "pages", 10),
     ("b.example", "elapsed_ms", 2_500),
+    ("b.example", "timed", 10),
     ("rare.example", "pages", 1),
     ("rare.example", "elapsed_ms", 9_000),
+    ("rare.example", "timed", 1),
     ("other", "pages", 1_000),
 ]
 

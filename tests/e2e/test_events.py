@@ -1,0 +1,154 @@
+"""Events of a whole service at work: many listeners, breaks, kills, and a receiver of webhooks."""
+
+import asyncio
+import json
+import os
+import signal
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+from aiohttp import web
+from bench.endless_web import endless_web
+from clusters import Background, gone
+from crawling import command
+from listening import Event, listening
+from service import ADMIN, TOKENS, Up, service_pid
+
+pytestmark = pytest.mark.e2e
+
+LISTENERS = 50
+HOSTS = 10
+JOB = """\
+id = "endless"
+kind = "site"
+entries = {entries}
+[limits]
+pages = 1000000
+[polite]
+delay = 0.2
+"""
+
+
+@asynccontextmanager
+async def at_work(folder: Path, *words: str) -> AsyncIterator[tuple[Up, Background]]:
+    """Run a service with a worker that crawls about fifty pages a second, without an end."""
+    place = Up(folder, "--workers", "1", "--allow-private", *words)
+    async with endless_web() as endless:
+        with await asyncio.to_thread(place.start) as up:
+            job = folder / "job.toml"
+            job.write_text(JOB.format(entries=json.dumps(endless.entries(HOSTS))))
+            added = await asyncio.to_thread(command, "job", "add", job, "--data", place.data)
+            assert added.code == 0, added.err
+            yield place, up
+
+
+class Ears:
+    """Somebody who listens, over all breaks."""
+
+    def __init__(self, port: int) -> None:
+        self.port = port
+        self.heard: list[Event] = []
+        self.broken = 0
+
+    async def listen(self, until: int) -> None:
+        """Listen until so many events are known of; come back after every break."""
+        while self.known < until:
+            last = {"Last-Event-ID": str(self.heard[-1]["id"])} if self.heard else {}
+            try:
+                async with listening(self.port, TOKENS["reader"], headers=last) as ears:
+                    if ears.status != 200:
+                        raise ConnectionError(ears.status)
+                    while self.known < until:
+                        self.heard.append(await ears.next())
+            except (OSError, EOFError):
+                self.broken += 1
+                await asyncio.sleep(0.05)
+
+    @property
+    def known(self) -> int:
+        return sum(1 + event.get("dropped", 0) for event in self.heard)
+
+    def check(self) -> None:
+        """Every event is told or counted: those of this store have numbers without a gap."""
+        ids = [int(event["id"]) for event in self.heard]
+        for before, event in zip(ids, self.heard[1:], strict=False):
+            assert int(event["id"]) == before + 1 + event.get("dropped", 0)
+
+
+async def test_listeners_know_of_every_event_over_breaks_and_kills(tmp_path: Path) -> None:
+    async with at_work(tmp_path) as (place, up):
+        everybody = [Ears(place.port) for _ in range(LISTENERS)]
+
+        async def all_hear(n: int) -> None:
+            async with asyncio.timeout(60):
+                await asyncio.gather(*(ears.listen(ears.known + n) for ears in everybody))
+
+        await all_hear(60)
+        # Their connections have ended; each comes back where it was.
+        await all_hear(60)
+        pid = service_pid(up)
+        listeners = asyncio.create_task(all_hear(150))
+        await asyncio.sleep(0.5)
+        os.kill(pid, signal.SIGKILL)
+        assert gone([pid], 5)
+        await listeners
+        for ears in everybody:
+            ears.check()
+            assert ears.broken >= 1
+        assert {event["job"] for ears in everybody for event in ears.heard} == {"endless"}
+
+
+class Receiver:
+    """Keeps the ids of all events it was sent."""
+
+    def __init__(self) -> None:
+        self.ids: list[int] = []
+        self.url = ""
+
+    async def take(self, request: web.Request) -> web.Response:
+        self.ids += [int(event["id"]) for event in (await request.json())["events"]]
+        return web.Response()
+
+
+@asynccontextmanager
+async def a_receiver() -> AsyncIterator[Receiver]:
+    receiver = Receiver()
+    app = web.Application()
+    app.router.add_post("/", receiver.take)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    receiver.url = f"http://127.0.0.1:{runner.addresses[0][1]}/"
+    try:
+        yield receiver
+    finally:
+        await runner.cleanup()
+
+
+async def test_a_webhook_loses_nothing_when_the_service_is_killed(tmp_path: Path) -> None:
+    headers = {"Authorization": f"Bearer {ADMIN}"}
+    async with a_receiver() as receiver, at_work(tmp_path) as (place, up):
+        async with httpx.AsyncClient(base_url=place.url, headers=headers) as http:
+            wish = {"url": receiver.url, "types": ["page", "job"]}
+            assert (await http.post("/v1/webhooks", json=wish)).status_code == 201
+        for n in (50, 100, 150):
+            async with asyncio.timeout(60):
+                while len(set(receiver.ids)) < n:
+                    await asyncio.sleep(0.05)
+            os.kill(service_pid(up), signal.SIGKILL)
+            async with asyncio.timeout(20):
+                while not await _is_back(place):
+                    await asyncio.sleep(0.05)
+    told = sorted(set(receiver.ids))
+    assert told == list(range(told[0], told[0] + len(told)))
+
+
+async def _is_back(place: Up) -> bool:
+    async with httpx.AsyncClient(base_url=place.url) as http:
+        try:
+            return (await http.get("/healthz")).status_code == 200
+        except httpx.TransportError:
+            return False
