@@ -187,3 +187,10 @@ async def test_a_url_that_was_given_up_may_be_visited_again(rig: Rig) -> None:
     assert await rig.store.forget(rig.job, link.host, link.fp, again=True)
     assert (await rig.offer(link)).new == 1
     assert (await rig.store.counts(rig.job)).dead == 0
+
+
+async def test_marks_of_many_names_are_read_at_once(rig: Rig) -> None:
+    await rig.store.ack([], marks={"robots:https://a.test": b"1", "other": b"2"})
+    names = ["other", "robots:https://b.test", "robots:https://a.test"]
+    assert await rig.store.marks_of(names) == [b"2", None, b"1"]
+    assert await rig.store.marks_of([]) == []

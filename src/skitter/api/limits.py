@@ -40,8 +40,9 @@ class Limits:
     )
     """Paths that are counted by themselves."""
     at_once: int = 512
-    """Requests in hand, over all tokens; streams of events are not counted."""
-    streams: tuple[str, ...] = ("/v1/events",)
+    """Requests in hand, over all tokens; those that only wait are not counted."""
+    streams: tuple[str, ...] = ("/v1/events", "/v1/resolve")
+    """Paths of requests that wait for something to happen; how many may, they know themselves."""
     body_bytes: int = 1 << 20
     bodies: dict[str, int] = field(default_factory=lambda: {"/v1/rules/try": 4 << 20})
     """Paths with another limit to the body."""

@@ -271,6 +271,9 @@ class FrontierReader(Protocol):
     async def mark(self, name: str) -> bytes | None:
         """Return the value a caller kept with its acks."""
 
+    async def marks_of(self, names: Sequence[str]) -> list[bytes | None]:
+        """Return the values of many names, in order; None where there is none."""
+
     async def marks(self, prefix: str) -> dict[str, bytes]:
         """Return every mark whose name begins with ``prefix``."""
 

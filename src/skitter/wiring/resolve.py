@@ -68,8 +68,7 @@ class Lanes:
     async def counts(self) -> Counts:
         """Return how many URLs of the lane wait; forgets it when it is there no more."""
         lane = await self()
-        jobs = await self._store.reader.jobs()
-        entry = jobs.get(lane.number)
+        entry = (await self._index.jobs()).get(lane.number)
         if entry is None or entry.state is JobState.CANCEL:
             self._lane = None
             await self()

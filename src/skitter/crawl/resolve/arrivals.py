@@ -16,6 +16,8 @@ from skitter.errors import SkitterError
 from skitter.frontier.base import FrontierReader
 
 MOST_EVENTS = 2_000
+MOST_WAITED_FOR = 20_000
+"""Pages that are waited for; whoever comes then is answered at once, and has a ticket."""
 WAIT_MS = 5_000
 """How long one question for events waits."""
 PAUSE_S = 1.0
@@ -39,6 +41,11 @@ class Arrivals:
     def __init__(self, reader: FrontierReader) -> None:
         self._reader = reader
         self._waiting: dict[str, set[asyncio.Event]] = {}
+
+    @property
+    def is_crowded(self) -> bool:
+        """Whether so much is waited for that nobody else should."""
+        return len(self._waiting) > MOST_WAITED_FOR
 
     @contextmanager
     def watch(self, urls: Collection[str]) -> Iterator[asyncio.Event]:

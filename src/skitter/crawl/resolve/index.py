@@ -59,21 +59,35 @@ class PageIndex:
 
     async def rules(self, job: str | None = None) -> list[Rules]:
         """Return the jobs to look into, by the rules of their URLs."""
-        if time.monotonic() - self._read_at > JOBS_KEPT_S or (
-            job is not None and job not in self._by_id
-        ):
-            await self.read_jobs()
         if job is None:
+            await self.jobs()
             return self._every
+        if job not in self._by_id:
+            await self.read_jobs()
         if job not in self._by_id:
             raise NotFound(f"job {job}: there is none of that id")
         number = self._by_id[job]
         return [Rules(self.normaliser(number), (number,))]
 
+    async def jobs(self) -> Mapping[JobNumber, JobEntry]:
+        """Return the jobs of the store, as they were within two seconds."""
+        now = time.monotonic()
+        if now - self._read_at > JOBS_KEPT_S:
+            if self._every:
+                # Others go by what is known while one of them reads.
+                self._read_at = now
+            await self.read_jobs()
+        return self._jobs
+
     async def read_jobs(self) -> None:
         """Read the list of jobs."""
         at, jobs = time.monotonic(), await self._reader.jobs()
-        self._jobs, self._read_at = jobs, at
+        if jobs != self._jobs or not self._every:
+            self._take_up(jobs)
+        self._read_at = at
+
+    def _take_up(self, jobs: Mapping[JobNumber, JobEntry]) -> None:
+        self._jobs = jobs
         specs = {entry.spec for entry in jobs.values()}
         self._rules_of = {spec: rules for spec, rules in self._rules_of.items() if spec in specs}
         self._by_id = {entry.id: number for number, entry in jobs.items()}

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import msgspec
@@ -17,8 +17,15 @@ from skitter.errors import UrlError
 from skitter.fetch.guard import AddressGuard
 from skitter.frontier.base import Frontier, FrontierControl, FrontierReader
 from skitter.frontier.model import is_pointer
-from skitter.types import JobNumber
+from skitter.types import Fingerprint, HostKey, JobNumber
 from skitter.url.normalise import Normaliser, NormalUrl
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A record of a URL, in whatever job; whether it is young enough to be the answer."""
+
+    is_answer: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +35,8 @@ class Judged:
     item: Item
     normal: NormalUrl | None = None
     media: str = ""
+    known: bool = True
+    """Whether a job may have a record of it."""
 
     @property
     def is_wanted(self) -> bool:
@@ -58,25 +67,29 @@ class Intake:
     submitted: Counter[str] = field(default_factory=Counter)
     """How often each URL was submitted since that was last written down."""
 
-    async def judge(self, urls: Sequence[str], known: Sequence[bool], media: str) -> list[Judged]:
-        """Decide about each URL; ``known`` tells which need not be fetched."""
+    async def judge(
+        self, urls: Sequence[str], known: Sequence[Known | None], media: str
+    ) -> list[Judged]:
+        """Decide about each URL, by what the page index has of it."""
         normaliser = (await self.lane()).normaliser
         judged = [
-            self._judge(normaliser, url, media, cached=cached)
-            for url, cached in zip(urls, known, strict=True)
+            self._judge(normaliser, url, media, found)
+            for url, found in zip(urls, known, strict=True)
         ]
         wanted = [one.normal.url for one in judged if one.is_wanted and one.normal is not None]
         forbidden = iter(await self.robots.why_not(wanted))
         return [_forbidden(one, next(forbidden)) if one.is_wanted else one for one in judged]
 
-    def _judge(self, normaliser: Normaliser, url: str, media: str, *, cached: bool) -> Judged:
+    def _judge(self, normaliser: Normaliser, url: str, media: str, known: Known | None) -> Judged:
         try:
             normal = normaliser.absolute(url)
         except UrlError as error:
             return Judged(Item(url, "invalid", error.why))
-        item = Item(url, cached=cached)
-        why = None if cached else why_blocked(normal.host, self.sites, self.guard)
-        return Judged(item if why is None else Item(url, "blocked", why), normal, media)
+        if known is not None and known.is_answer:
+            return Judged(Item(url, cached=True), normal)
+        why = why_blocked(normal.host, self.sites, self.guard)
+        item = Item(url) if why is None else Item(url, "blocked", why)
+        return Judged(item, normal, media, known is not None)
 
     async def offer(self, judged: Sequence[Judged]) -> None:
         """Queue URLs; those the lane knows are visited once more, those that wait wait on."""
@@ -87,21 +100,29 @@ class Intake:
             for one in sorted(judged, key=lambda one: len(one.media))
             if one.normal is not None
         }
-        places = [(number, normal.host, normal.fp) for normal, _ in wanted.values()]
-        notes = await self.reader.notes_of(places)
-        known = [place for place, note in zip(places, notes, strict=True) if note]
-        await asyncio.gather(*(self.control.forget(*place, again=True) for place in known))
+        known = {one.normal.fp: one.normal.host for one in judged if one.normal and one.known}
+        notes = await self._notes(number, known) if known else {}
         links = [
-            lane_link(number, normal, _next_visit(note), media)
-            for (normal, media), note in zip(wanted.values(), notes, strict=True)
+            lane_link(number, normal, _next_visit(notes.get(fp, b"")), media)
+            for fp, (normal, media) in wanted.items()
         ]
         if links:
             await self.frontier.offer(links)
 
+    async def _notes(
+        self, number: JobNumber, urls: Mapping[Fingerprint, HostKey]
+    ) -> dict[Fingerprint, bytes]:
+        """Return what the lane has of URLs, and let them be queued again."""
+        places = [(number, host, fp) for fp, host in urls.items()]
+        notes = await self.reader.notes_of(places)
+        known = [place for place, note in zip(places, notes, strict=True) if note]
+        await asyncio.gather(*(self.control.forget(*place, again=True) for place in known))
+        return dict(zip(urls, notes, strict=True))
+
     async def queued_as(self, urls: Sequence[str]) -> list[str]:
         """Return URLs as they are queued; those that cannot be are left out."""
         normaliser = (await self.lane()).normaliser
-        judged = (self._judge(normaliser, url, "", cached=True) for url in urls)
+        judged = (self._judge(normaliser, url, "", Known(is_answer=True)) for url in urls)
         return [one.normal.url for one in judged if one.normal is not None]
 
     async def write_counts(self) -> None:

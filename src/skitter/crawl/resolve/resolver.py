@@ -15,12 +15,12 @@ from skitter.crawl.resolve.decide import answers, is_blocked, lacks_files
 from skitter.crawl.resolve.found import Found, Page, tell
 from skitter.crawl.resolve.gather import Gather
 from skitter.crawl.resolve.index import PageIndex
-from skitter.crawl.resolve.intake import Intake, Judged
+from skitter.crawl.resolve.intake import Intake, Judged, Known
 from skitter.crawl.resolve.load import Load
 from skitter.crawl.resolve.tickets import Item, Ticket, Tickets
 from skitter.errors import NotFound
 
-POLL_S = 0.5
+POLL_S = 1.0
 """How often whoever waits looks without having been told to."""
 
 State = Literal["done", "pending", "blocked", "invalid"]
@@ -84,11 +84,13 @@ class Resolver:
     async def submit(self, asked: Asked) -> Answer:
         """Take URLs; raises ``Overloaded`` when too many wait already."""
         desk = self._with
+        # First of all: a lane that is new to this process has to be looked into.
+        await desk.intake.lane()
         at_ms = desk.clock.now_ms()
         max_age_ms = min(round(asked.max_age_s * 1000), at_ms)
         pages = await self._pages(asked.urls)
         known = [
-            page is not None and answers(page, at_ms - max_age_ms, asked.media, at_ms)
+            Known(answers(page, at_ms - max_age_ms, asked.media, at_ms)) if page else None
             for page in pages
         ]
         judged = await desk.intake.judge(asked.urls, known, asked.media)
@@ -97,21 +99,24 @@ class Resolver:
             await desk.load.admit(len(wanted))
         items = [one.item for one in judged]
         ticket = Ticket(at_ms=at_ms, max_age_ms=max_age_ms, media=asked.media, items=items)
-        key = desk.tickets.new_key()
-        await asyncio.gather(self._keep([(key, ticket)]), self._queue(wanted))
-        desk.intake.count(judged)
-        answer = Answer(ticket=key, results=self._results(ticket, pages))
-        return await self._wait(answer, ticket, asked.wait_s)
+        answer = Answer(ticket=desk.tickets.new_key(), results=self._results(ticket, pages))
+        with desk.arrivals.watch(_urls(wanted)) as bell:
+            await asyncio.gather(self._keep([(answer.ticket, ticket)]), self._queue(wanted))
+            desk.intake.count(judged)
+            await self._wait(answer, ticket, bell, asked.wait_s)
+        return answer
 
     async def answer(self, key: str, wait_s: float) -> Answer:
         """Answer for a ticket; raises ``NotFound`` where there is none."""
         ticket = await self._with.tickets.get(key)
         if ticket is None:
             raise NotFound(f"ticket {key}: there is none, or its day is over")
-        pages = await self._pages([item.url for item in ticket.items])
-        answer = Answer(ticket=key, results=self._results(ticket, pages))
-        await self._ask_for_files(ticket, ticket.items, pages)
-        return await self._wait(answer, ticket, wait_s)
+        answer = Answer(ticket=key, results=[Resolved(item.url) for item in ticket.items])
+        waits = [item.url for item in ticket.items if not item.stopped and not item.cached]
+        with self._with.arrivals.watch(await self._with.intake.queued_as(waits)) as bell:
+            await self._look(answer, ticket)
+            await self._wait(answer, ticket, bell, wait_s)
+        return answer
 
     async def _pages(self, urls: Sequence[str]) -> list[Page | None]:
         index = self._with.index
@@ -135,7 +140,7 @@ class Resolver:
             if page is not None and lacks_files(page, ticket.at_ms, ticket.media)
         ]
         if short:
-            judged = await self._with.intake.judge(short, [False] * len(short), ticket.media)
+            judged = await self._with.intake.judge(short, [Known()] * len(short), ticket.media)
             await self._queue([one for one in judged if one.is_wanted])
 
     def _results(self, ticket: Ticket, pages: Sequence[Page | None]) -> list[Resolved]:
@@ -143,30 +148,32 @@ class Resolver:
         pairs = zip(ticket.items, pages, strict=True)
         return [_result(ticket, item, page, now_ms) for item, page in pairs]
 
-    async def _wait(self, answer: Answer, ticket: Ticket, wait_s: float) -> Answer:
+    async def _wait(
+        self, answer: Answer, ticket: Ticket, bell: asyncio.Event, wait_s: float
+    ) -> None:
         """Wait until nothing is pending, or for so long."""
-        if wait_s <= 0 or answer.is_done():
-            return answer
+        if self._with.arrivals.is_crowded:
+            # They have their tickets.
+            return
         loop = asyncio.get_running_loop()
-        until, results = loop.time() + wait_s, answer.results
-        with self._with.arrivals.watch(await self._queued(ticket)) as bell:
-            while True:
-                pending = [n for n, one in enumerate(results) if one.state == "pending"]
-                items = [ticket.items[n] for n in pending]
-                pages = await self._pages([item.url for item in items])
-                await self._ask_for_files(ticket, items, pages)
-                now_ms = self._with.clock.now_ms()
-                for n, item, page in zip(pending, items, pages, strict=True):
-                    results[n] = _result(ticket, item, page, now_ms)
-                left_s = until - loop.time()
-                if answer.is_done() or left_s <= 0:
-                    return answer
-                await _rung(bell, min(POLL_S, left_s))
+        until = loop.time() + wait_s
+        while not answer.is_done() and (left_s := until - loop.time()) > 0:
+            await _rung(bell, min(POLL_S, left_s))
+            await self._look(answer, ticket)
 
-    async def _queued(self, ticket: Ticket) -> list[str]:
-        """Return the URLs of a ticket that were queued, as they were."""
-        wanted = [item.url for item in ticket.items if not item.stopped and not item.cached]
-        return await self._with.intake.queued_as(wanted)
+    async def _look(self, answer: Answer, ticket: Ticket) -> None:
+        """Look what has come of what is pending."""
+        pending = [n for n, one in enumerate(answer.results) if one.state == "pending"]
+        items = [ticket.items[n] for n in pending]
+        pages = await self._pages([item.url for item in items])
+        await self._ask_for_files(ticket, items, pages)
+        now_ms = self._with.clock.now_ms()
+        for n, item, page in zip(pending, items, pages, strict=True):
+            answer.results[n] = _result(ticket, item, page, now_ms)
+
+
+def _urls(judged: Sequence[Judged]) -> list[str]:
+    return [one.normal.url for one in judged if one.normal is not None]
 
 
 def _result(ticket: Ticket, item: Item, page: Page | None, now_ms: int) -> Resolved:

@@ -1,12 +1,12 @@
 """What robots.txt files forbid, as far as the store knows them: nobody is asked here."""
 
-import asyncio
 import time
 from collections import OrderedDict
 from collections.abc import Sequence
 
 from skitter.clock import Clock
 from skitter.crawl.manners import robots_mark
+from skitter.crawl.resolve.gather import Gather
 from skitter.crawl.site_rules import SiteRules
 from skitter.errors import FetchError
 from skitter.frontier.base import FrontierReader
@@ -24,7 +24,7 @@ class KnownRobots:
     """The rules of sites that members have asked for."""
 
     def __init__(self, reader: FrontierReader, sites: SiteRules, clock: Clock) -> None:
-        self._reader = reader
+        self._marks = Gather(reader.marks_of)
         self._sites = sites
         self._clock = clock
         self._caches: dict[str, RobotsCache] = {}
@@ -32,7 +32,7 @@ class KnownRobots:
 
     async def why_not(self, urls: Sequence[str]) -> list[str | None]:
         """Return for each URL the rule that forbids it; None where none is known."""
-        await asyncio.gather(*(self._take_up(site) for site in {origin(url) for url in urls}))
+        await self._take_up([site for site in {origin(url) for url in urls} if self._is_new(site)])
         return [self._why_not(url) for url in urls]
 
     def _cache(self, url: str) -> RobotsCache:
@@ -42,17 +42,23 @@ class KnownRobots:
             found = self._caches[agent] = RobotsCache(_ask_nobody, agent, self._clock)
         return found
 
-    async def _take_up(self, site: str) -> None:
-        cache, now = self._cache(f"{site}/"), time.monotonic()
-        if cache.peek(site) is not None or now - self._looked.get(site, -LOOKED_S) < LOOKED_S:
-            return
+    def _is_new(self, site: str) -> bool:
+        """Tell whether the store is to be asked for the rules of a site, and note that it is."""
+        now = time.monotonic()
+        known = self._cache(f"{site}/").peek(site) is not None
+        if known or now - self._looked.get(site, -LOOKED_S) < LOOKED_S:
+            return False
         self._looked[site] = now
         self._looked.move_to_end(site)
         if len(self._looked) > SITES_KEPT:
             self._looked.popitem(last=False)
-        stored = await self._reader.mark(robots_mark(site))
-        if stored is not None:
-            cache.load(site, stored)
+        return True
+
+    async def _take_up(self, sites: Sequence[str]) -> None:
+        marks = await self._marks([robots_mark(site) for site in sites])
+        for site, stored in zip(sites, marks, strict=True):
+            if stored is not None:
+                self._cache(f"{site}/").load(site, stored)
 
     def _why_not(self, url: str) -> str | None:
         known = self._cache(url).peek(origin(url))

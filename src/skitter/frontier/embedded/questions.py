@@ -43,6 +43,10 @@ class Questions:
         """Return a value kept with the acks."""
         return self._reading.mark(name)
 
+    async def marks_of(self, names: Sequence[str]) -> list[bytes | None]:
+        """Return the values of many names."""
+        return [self._reading.mark(name) for name in names]
+
     async def marks(self, prefix: str) -> dict[str, bytes]:
         """Return the marks whose names begin with ``prefix``."""
         return self._reading.marks(prefix)

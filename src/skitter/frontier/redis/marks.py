@@ -55,6 +55,13 @@ class Marks:
         found: bytes | None = await self._nodes.run(key, "HGET", key, name)
         return found
 
+    async def get_many(self, names: Sequence[str]) -> list[bytes | None]:
+        """Return many marks, in order."""
+        keys = [self._key_of(name) for name in names]
+        wanted = [(key, ("HGET", key, name)) for key, name in zip(keys, names, strict=True)]
+        found: list[bytes | None] = await self._nodes.run_many(wanted) if wanted else []
+        return found
+
     async def all(self, prefix: str) -> dict[str, bytes]:
         """Return the marks whose names begin with ``prefix``."""
         spread = prefix.startswith(SPREAD)

@@ -51,6 +51,10 @@ class Questions:
         """Return a value kept with the acks."""
         return await self._reading.mark(name)
 
+    async def marks_of(self, names: Sequence[str]) -> list[bytes | None]:
+        """Return the values of many names."""
+        return await self._reading.marks_of(names)
+
     async def marks(self, prefix: str) -> dict[str, bytes]:
         """Return the marks whose names begin with ``prefix``."""
         return await self._reading.marks(prefix)

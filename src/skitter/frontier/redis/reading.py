@@ -162,6 +162,10 @@ class Reading:
         """Return the value a caller kept with its acks."""
         return await self._marks.get(name)
 
+    async def marks_of(self, names: Sequence[str]) -> list[bytes | None]:
+        """Return the values of many names."""
+        return await self._marks.get_many(names)
+
     async def marks(self, prefix: str) -> dict[str, bytes]:
         """Return every mark whose name begins with ``prefix``."""
         return await self._marks.all(prefix)

@@ -296,6 +296,11 @@ class RemoteFrontier:
         mark: bytes | None = await self._ask("mark", name)
         return mark
 
+    async def marks_of(self, names: Sequence[str]) -> list[bytes | None]:
+        """Return the values of many names."""
+        found: list[bytes | None] = await self._ask("marks_of", names)
+        return found
+
     async def marks(self, prefix: str) -> dict[str, bytes]:
         """Return every mark whose name begins with ``prefix``."""
         marks: dict[str, bytes] = await self._ask("marks", prefix)
