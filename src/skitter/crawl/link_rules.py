@@ -5,6 +5,7 @@ only links that were found there; where a URL comes from elsewhere (a sitemap, a
 part of a rule is taken as met.
 """
 
+import logging
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -15,10 +16,12 @@ from turbohtml import Document, Element, Node, XPath
 from skitter.job.rules import LinkRule
 from skitter.job.selectors import split_css
 from skitter.parse.follow import stripped
+from skitter.parse.rules.cost import Guard, TooSlow
 from skitter.types import HostKey, PageClass
 from skitter.url.host import host_name
 
 _SET_MEMORY_BYTES = 64 * 1024 * 1024
+log = logging.getLogger(__name__)
 _FRAMES = ("frame", "iframe")
 _LINKS = "a[href],area[href],link[href],frame[src],iframe[src]"
 
@@ -138,7 +141,7 @@ class _Rule:
         self.allow: frozenset[int] = frozenset()
         self.deny: frozenset[int] = frozenset()
         self.finders: list[Callable[[Document], Iterable[Node | str]]] = [
-            *(_by_xpath(XPath(text)) for text in said.restrict_xpaths),
+            *(_by_xpath(text) for text in said.restrict_xpaths),
             *(_by_css(text) for text in said.restrict_css),
         ]
         page_class = None if said.class_ is None else PageClass[said.class_.name]
@@ -198,8 +201,15 @@ def _is_under(name: str, domains: Iterable[str]) -> bool:
     return any(name == domain or name.endswith(f".{domain}") for domain in domains)
 
 
-def _by_xpath(expression: XPath) -> Callable[[Document], Iterable[Node | str]]:
+def _by_xpath(text: str) -> Callable[[Document], Iterable[Node | str]]:
+    expression, guard = XPath(text), Guard(text)
+
     def find(document: Document) -> Iterable[Node | str]:
+        try:
+            guard.check(document)
+        except TooSlow:
+            log.warning("restrict_xpaths: %s would take too long on a page", text)
+            return ()
         result = expression(document)
         return result if isinstance(result, list) else ()
 

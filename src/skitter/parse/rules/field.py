@@ -10,10 +10,13 @@ from turbohtml import Element, Node, Text, XPath
 from skitter.job.rules import FieldRule, Place
 from skitter.job.selectors import split_css
 from skitter.parse.clean import clean
+from skitter.parse.rules.cost import Guard, TooSlow
 from skitter.parse.rules.values import read_number, read_time
 
 MOST_FOUND: Final = 10_000
 """Nodes of one place that are looked at."""
+
+TOO_SLOW: Final = "not read, its expression would take too long on this page"
 
 Found = list[Node | str]
 Finder = Callable[[Node], Found]
@@ -46,13 +49,17 @@ class Sight:
 def finder(place: Place | FieldRule) -> Finder:
     """Return what finds the nodes and texts of a place; its expression must be valid."""
     if place.xpath is not None:
-        return _by_xpath(XPath(place.xpath))
+        return by_xpath(place.xpath)
     assert place.css is not None
     return _by_css(place.css)
 
 
-def _by_xpath(expression: XPath) -> Finder:
+def by_xpath(text: str) -> Finder:
+    """Return what finds the nodes of an XPath expression; raises ``TooSlow`` on some pages."""
+    expression, guard = XPath(text), Guard(text)
+
     def find(node: Node) -> Found:
+        guard.check(node)
         result = expression(node)
         if isinstance(result, list):
             return result[:MOST_FOUND]
@@ -103,7 +110,11 @@ class Field:
         if self._find is None:
             found: Found = [sight.article() or ""]
         else:
-            found = self._find(node)
+            try:
+                found = self._find(node)
+            except TooSlow:
+                sight.problems.append(f"{self.name}: {TOO_SLOW}")
+                return [] if self.rule.all or self._inner is not None else None
         if self._inner is not None:
             rows = [read_all(self._inner, one, sight) for one in found if isinstance(one, Element)]
             return [row for row in rows if any(value not in (None, []) for value in row.values())]

@@ -8,7 +8,18 @@ from typing import Final
 from turbohtml import Document, Element, Node
 
 from skitter.job.rules import FieldRule, ListRules, Place
-from skitter.parse.rules.field import Field, Finder, Sight, Value, compiled, finder, read_all
+from skitter.parse.rules.cost import TooSlow
+from skitter.parse.rules.field import (
+    TOO_SLOW,
+    Field,
+    Finder,
+    Found,
+    Sight,
+    Value,
+    compiled,
+    finder,
+    read_all,
+)
 from skitter.url.parse import Base
 
 BUDGET_S: Final = 0.5
@@ -95,7 +106,8 @@ class ListPage:
     def read(self, document: Document, sight: Sight) -> Listed:
         """Return the items of a list page, and where the list goes on."""
         found = Listed()
-        nodes = [node for node in self._items(document) if isinstance(node, Element)]
+        items = _found(self._items, document, "from", sight)
+        nodes = [node for node in items if isinstance(node, Element)]
         for node in nodes[:MOST_ITEMS]:
             if sight.spent() > LONGEST_S:
                 break
@@ -104,17 +116,28 @@ class ListPage:
         if found.unread:
             sight.problems.append(f"from: {found.unread} of {len(nodes)} items were not read")
         if self._next is not None:
-            found.next_urls = _links(self._next(document), sight)
+            found.next_urls = _links(_found(self._next, document, "next", sight), sight)
         found.problems = sight.problems
         return found
 
     def _item(self, node: Element, sight: Sight) -> Item:
-        links = [] if self._detail is None else _links(self._detail(node), sight)
+        links = []
+        if self._detail is not None:
+            links = _links(_found(self._detail, node, "detail_url", sight), sight)
         return Item(self._fields.read(node, sight), links[0] if links else None)
 
 
 def _finder(place: Place | None) -> Finder | None:
     return None if place is None else finder(place)
+
+
+def _found(find: Finder, node: Node, name: str, sight: Sight) -> Found:
+    """Return what a place of a list has; nothing, and a problem, where that would take long."""
+    try:
+        return find(node)
+    except TooSlow:
+        sight.problems.append(f"{name}: {TOO_SLOW}")
+        return []
 
 
 def _links(found: Sequence[Node | str], sight: Sight) -> list[str]:

@@ -1,0 +1,108 @@
+"""How long an XPath expression would take on a page, judged before it is evaluated.
+
+The engine cannot be interrupted. What takes long there are the axes that look at siblings and at
+all that comes before or after, from many elements or backwards: with the third power of their
+number. How many they would look at is counted, which is quick.
+"""
+
+import re
+from typing import Final, NamedTuple
+
+from turbohtml import Node, XPath
+
+MOST_S: Final = 0.5
+"""How long one expression may take."""
+_BACK_S: Final = 1.4e-8
+"""Seconds for each pair of elements that are looked at backwards from one element, as measured."""
+_MERGED_S: Final = 1e-9
+"""Seconds for each pair of elements an axis begins at, and each element that both find."""
+
+_STRINGS = re.compile(r"\"[^\"]*\"|'[^']*'")
+_AXIS = re.compile(r"(preceding|following)(-sibling)?\s*::")
+_COUNTED = re.compile(r"[^\[\]()/|]*\[\s*\d+\s*\]")
+"""The engine stops at the first ones where a number says how many are wanted."""
+_ALL = XPath("count(//*)")
+
+
+class TooSlow(Exception):
+    """An expression would take too long on this page."""
+
+
+class _Step(NamedTuple):
+    """A step that may take long."""
+
+    begins: XPath
+    """Counts the elements it begins at."""
+    parents: XPath
+    siblings: XPath
+    back: bool
+    near: bool
+    """Whether it looks at siblings alone."""
+    merged: bool
+    """Whether what it finds is put together, not only asked for in a condition."""
+
+
+class Guard:
+    """Judges one expression, page by page."""
+
+    def __init__(self, expression: str) -> None:
+        self._steps = [step for step in _steps(expression) if step is not None]
+
+    def check(self, node: Node) -> None:
+        """Raise ``TooSlow`` where the expression would take too long from ``node``."""
+        for step in self._steps:
+            if _seconds(step, node) > MOST_S:
+                raise TooSlow
+
+
+def _seconds(step: _Step, node: Node) -> float:
+    begins = _number(step.begins, node)
+    if begins == 0:
+        return 0.0
+    if step.near:
+        seen = _number(step.siblings, node) / max(1.0, _number(step.parents, node))
+    else:
+        seen = _number(_ALL, node)
+    back = begins * seen**2 * _BACK_S if step.back else 0.0
+    return back + (begins**2 * seen * _MERGED_S if step.merged else 0.0)
+
+
+def _number(counting: XPath, node: Node) -> float:
+    found = counting(node)
+    return found if isinstance(found, float) else 0.0
+
+
+def _steps(expression: str) -> list[_Step | None]:
+    bare = _STRINGS.sub(lambda found: "x" * len(found[0]), expression)
+    axes = [one for one in _AXIS.finditer(bare) if _COUNTED.match(bare, one.end()) is None]
+    return [_step(expression, bare, one) for one in axes]
+
+
+def _step(expression: str, bare: str, axis: re.Match[str]) -> _Step | None:
+    """Return one step; None where it cannot be told where it begins."""
+    start, end, merged = 0, axis.start(), True
+    for at in range(axis.start()):
+        char = bare[at]
+        if char == "[" and merged and _is_open(bare, at, axis.start()):
+            end, merged = at, False
+        elif merged and (char in "|," or (char == "(" and _is_open(bare, at, axis.start()))):
+            start = at + 1
+    before = expression[start:end].strip()
+    before = f"{before}*" if before.endswith("//") else before.rstrip("/") or "."
+    try:
+        counted = [XPath(f"count(({before}){more})") for more in ("", "/..", "/../*")]
+    except (ValueError, TypeError):
+        return None
+    return _Step(*counted, back=axis[1] == "preceding", near=axis[2] is not None, merged=merged)
+
+
+def _is_open(bare: str, at: int, end: int) -> bool:
+    """Tell whether the bracket at a place is not closed before another place."""
+    opens = bare[at]
+    closes = "]" if opens == "[" else ")"
+    depth = 0
+    for char in bare[at:end]:
+        depth += (char == opens) - (char == closes)
+        if depth == 0:
+            return False
+    return True
