@@ -90,10 +90,13 @@ def _step(expression: str, bare: str, axis: re.Match[str]) -> _Step | None:
     before = expression[start:end].strip()
     before = f"{before}*" if before.endswith("//") else before.rstrip("/") or "."
     try:
-        counted = [XPath(f"count(({before}){more})") for more in ("", "/..", "/../*")]
+        begins, parents, siblings = (
+            XPath(f"count(({before}){more})") for more in ("", "/..", "/../*")
+        )
     except (ValueError, TypeError):
         return None
-    return _Step(*counted, back=axis[1] == "preceding", near=axis[2] is not None, merged=merged)
+    back, near = axis[1] == "preceding", axis[2] is not None
+    return _Step(begins, parents, siblings, back=back, near=near, merged=merged)
 
 
 def _is_open(bare: str, at: int, end: int) -> bool:
