@@ -15,6 +15,7 @@ from skitter.types import JobNumber
 
 BATCH = 1_000
 IDLE_S = 0.2
+"""How long records gather: to look for few costs as much as to look for many."""
 SETTLE_S = 3.0
 """How long a writer that leaves goes on writing what others still bring."""
 
@@ -34,7 +35,7 @@ class Consumer:
     async def run(self) -> None:
         """Write records as they come, until cancelled."""
         while True:
-            if not await self._step():
+            if await self._step() < BATCH // 2:
                 await asyncio.sleep(IDLE_S)
 
     async def settle(self) -> None:

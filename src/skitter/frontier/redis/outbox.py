@@ -42,6 +42,7 @@ SWEEP_S: Final = 0.5
 """How long a stream that was empty may go unasked while others have much."""
 
 MOST_RECENT: Final = 50_000
+_BEGINNING: Final = b"-"
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(list[tuple[int, bytes]]).decode
@@ -63,8 +64,8 @@ class Outbox:
         """Entries that are in the files and not removed yet."""
         self._recent: OrderedDict[tuple[int, bytes], None] = OrderedDict()
         """Entries that were removed: a store that forgets its last second has them again."""
-        self._busy: list[int] = []
-        """Tags that had more than was asked for."""
+        self._busy: dict[int, bytes] = {}
+        """Tags that may have more than was asked for, and behind which entry."""
         self._sweep_at = 0.0
         self._first = 0
         """The tag that is asked first, another one each time."""
@@ -123,26 +124,34 @@ class Outbox:
         """
         loop = asyncio.get_running_loop()
         if self._busy and loop.time() < self._sweep_at:
-            found = await self._read_from(self._busy, limit)
+            found = await self._read_from(dict.fromkeys(self._busy, _BEGINNING), limit)
             if found:
                 return found
         self._first = (self._first + 1) % TAGS
         self._sweep_at = loop.time() + SWEEP_S
-        return await self._read_from([*range(self._first, TAGS), *range(self._first)], limit)
+        tags = [*range(self._first, TAGS), *range(self._first)]
+        found = await self._read_from(dict.fromkeys(tags, _BEGINNING), limit)
+        if self._busy and len(found) < limit:
+            found += await self._read_from(self._busy, limit - len(found))
+        return found
 
-    async def _read_from(self, tags: list[int], limit: int) -> list[Entry]:
+    async def _read_from(self, places: Mapping[int, bytes], limit: int) -> list[Entry]:
+        """Read from tags, each from a place on; take note of those that have more."""
         written = set(self._written)
         # What is written and not removed yet comes first in its stream.
-        each = max(1, limit // len(tags)) + max(
+        each = max(1, limit // len(places)) + max(
             Counter(tag for tag, _ in written).values(), default=0
         )
-        names = [self._keys.records(tag, self._job) for tag in tags]
-        asked = [(name, ("XRANGE", name, "-", "+", "COUNT", each)) for name in names]
-        answers = await self._nodes.run_many(asked)
-        self._busy = [tag for tag, rows in zip(tags, answers, strict=True) if len(rows) == each]
+        names = {tag: self._keys.records(tag, self._job) for tag in places}
+        asked = [
+            (names[tag], ("XRANGE", names[tag], place, "+", "COUNT", each))
+            for tag, place in places.items()
+        ]
+        answers = dict(zip(places, await self._nodes.run_many(asked), strict=True))
+        self._busy = {tag: b"(" + rows[-1][0] for tag, rows in answers.items() if len(rows) == each}
         found = [
             Entry(tag, entry, _record_in(fields))
-            for tag, rows in zip(tags, answers, strict=True)
+            for tag, rows in answers.items()
             for entry, fields in rows
             if (tag, entry) not in written
         ]
