@@ -50,7 +50,7 @@ class Engine:
         self._effort = Effort(works.clock)
         self._windows = works.windows
         self._freed = works.freed
-        works.freed.on_new = self.offered
+        works.freed.on_new = self._claim_when_short
         self._doorbell = Doorbell(works.reader, self.offered)
         self._idle: deque[asyncio.Future[None]] = deque()
         self._claim_now = asyncio.Event()
@@ -76,6 +76,11 @@ class Engine:
     def offered(self) -> None:
         """Take note that something may have become ready."""
         self._claim_now.set()
+
+    def _claim_when_short(self) -> None:
+        """Claim before workers have nothing: few claims of many cost less than many of few."""
+        if len(self._hand.waiting) * 8 < self._limit:
+            self._claim_now.set()
 
     def stop(self, why: str) -> None:
         """Claim nothing more; requests in flight may finish."""
@@ -225,7 +230,7 @@ class Engine:
     def _wanted(self) -> int:
         """Return how many leases to claim: enough to keep the workers busy, and a few ahead."""
         # A lease claimed ahead starts when a worker is free, which need not keep a delay.
-        ahead = 0 if self._desks.delayed else max(2, self._limit // 4)
+        ahead = 0 if self._desks.delayed else max(2, self._limit // self._options.ahead)
         wanted = self._limit + ahead - self._active - len(self._hand.waiting)
         return self._quota.most(wanted, self._own_live())
 
@@ -304,8 +309,7 @@ class Engine:
                 await waiter
                 continue
             lease = self._hand.waiting.popleft()
-            if len(self._hand.waiting) * 8 < self._limit:
-                self._claim_now.set()
+            self._claim_when_short()
             await self._work(lease)
 
     async def _work(self, lease: Lease) -> None:
@@ -335,12 +339,11 @@ class Engine:
             if self._is_own(visit.lease):
                 self._quota.ended(visit)
         self._mind_limits()
-        self._claim_now.set()
+        self._claim_when_short()
 
     def _mind_limits(self) -> None:
         """Stop when enough has come, in this run or before it."""
-        reached = self._quota.reached(self._own_live())
-        if reached:
+        if reached := self._quota.reached(self._own_live()):
             self.stop(reached)
 
     def _lost(self, visits: list[Visit]) -> None:

@@ -1,17 +1,19 @@
 """How much a member takes in hand at once: what it cannot begin soon stays there for others.
 
-So whatever its share is, it holds no more than its workers and a quarter of them ahead, and a share
-that changes is felt as soon as those few are done. How long they keep it busy tells its speed.
+So whatever its share is, it holds no more than its workers and half of them ahead, and a share that
+changes is felt as soon as those few are done. How long they keep it busy tells its speed.
 """
 
 import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from crawl_rig import HOME, SITE, CrawlRig, HeldFetcher, Web, make_job
 
 from skitter.clock import SystemClock
+from skitter.frontier.model import Claim
 
 PAGES = 200
 URLS = [f"{SITE}/{number}" for number in range(PAGES)]
@@ -43,8 +45,8 @@ async def rig(tmp_path: Path, web: Web) -> AsyncIterator[HeldRig]:
     await made.close()
 
 
-@pytest.mark.parametrize(("concurrency", "most"), [(4, 6), (8, 10), (40, 50)])
-async def test_a_member_holds_its_workers_and_a_quarter_of_them_ahead(
+@pytest.mark.parametrize(("concurrency", "most"), [(4, 6), (8, 12), (40, 60)])
+async def test_a_member_holds_its_workers_and_half_of_them_ahead(
     rig: HeldRig, concurrency: int, most: int
 ) -> None:
     for url in URLS:
@@ -88,3 +90,21 @@ async def test_time_with_all_workers_at_work_is_told_apart_from_time_to_spare(
     for url in URLS[7:9]:
         rig.held.let_go(url)
     await running
+
+
+async def test_hosts_that_answered_are_told_of_with_the_next_claim_while_enough_waits(
+    rig: HeldRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    claims: list[int] = []
+    claim = rig.frontier.claim
+
+    async def counted(*args: Any, **named: Any) -> Claim:
+        claims.append(len(named["freed"]))
+        return await claim(*args, **named)
+
+    monkeypatch.setattr(rig.frontier, "claim", counted)
+    await rig.offer(*URLS)
+    await rig.engine(concurrency=40).run()
+    assert len(rig.sink.records) == PAGES
+    assert sum(claims) >= PAGES, "every host that was asked is let go"
+    assert len(claims) < PAGES // 4
