@@ -363,11 +363,11 @@ async def test_a_repeated_lease_or_end_changes_nothing(plain: Store) -> None:
     await outbox.close()
 
 
-async def test_a_read_takes_all_that_one_tag_has_and_looks_at_the_others(plain: Store) -> None:
+async def test_a_read_takes_all_that_one_tag_has_and_looks_at_the_others(store: Store) -> None:
     many = [b"%d\n" % n for n in range(400)]
-    await plain.put(*many, tag=7)
-    await plain.put(b"other\n", tag=8)
-    outbox = plain.outbox("one")
+    await store.put(*many, tag=7)
+    await store.put(b"other\n", tag=8)
+    outbox = store.outbox("one")
     await outbox.open()
     entries = await outbox.read(1000)
     assert [e.line for e in entries if e.tag == 7] == many, "in order, each once"
@@ -375,6 +375,6 @@ async def test_a_read_takes_all_that_one_tag_has_and_looks_at_the_others(plain: 
     await outbox.keep({}, entries)
     await outbox.let_go(entries)
     assert await outbox.read(1000) == []
-    await plain.put(b"late\n", tag=7)
+    await store.put(b"late\n", tag=7)
     assert [e.line for e in await outbox.read(1000)] == [b"late\n"]
     await outbox.close()

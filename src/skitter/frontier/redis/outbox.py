@@ -28,6 +28,7 @@ from skitter.errors import ConfigError, StoreUnavailable
 from skitter.frontier.base import Entry
 from skitter.frontier.redis.keys import Keys
 from skitter.frontier.redis.library import function
+from skitter.frontier.redis.line import Word
 from skitter.frontier.redis.nodes import Nodes
 from skitter.frontier.redis.notes import unpack_note
 from skitter.types import JobNumber
@@ -42,7 +43,10 @@ SWEEP_S: Final = 0.5
 """How long a stream that was empty may go unasked while others have much."""
 
 MOST_RECENT: Final = 50_000
-_BEGINNING: Final = b"-"
+_BEGINNING: Final = b"0"
+
+_Rows = list[tuple[bytes, list[bytes]]]
+"""Entries of a stream: their ids and their fields."""
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(list[tuple[int, bytes]]).decode
@@ -66,6 +70,8 @@ class Outbox:
         """Entries that were removed: a store that forgets its last second has them again."""
         self._busy: dict[int, bytes] = {}
         """Tags that may have more than was asked for, and behind which entry."""
+        self._one_server = False
+        """Whether one command may read all streams."""
         self._sweep_at = 0.0
         self._first = 0
         """The tag that is asked first, another one each time."""
@@ -83,6 +89,8 @@ class Outbox:
                     " end that crawl first, or help it with: skitter node"
                 )
             await asyncio.sleep(0.25)
+        told = await self._nodes.run(self._keys.meta, "INFO", "cluster")
+        self._one_server = b"cluster_enabled:1" not in told
         stored = await self._nodes.run(self._keys.marks, "HGET", self._keys.marks, self._held)
         if stored:
             await self._remove(_decode(stored))
@@ -119,8 +127,8 @@ class Outbox:
     async def read(self, limit: int) -> Sequence[Entry]:
         """Return up to ``limit`` entries, those of a tag in order; none when there are none.
 
-        Asking 256 empty streams costs the servers half a millisecond; while some tags have much,
-        only those are asked.
+        Asking 256 empty streams one by one costs the servers of a Cluster half a millisecond; while
+        some tags have much, only those are asked.
         """
         loop = asyncio.get_running_loop()
         if self._busy and loop.time() < self._sweep_at:
@@ -142,13 +150,8 @@ class Outbox:
         each = max(1, limit // len(places)) + max(
             Counter(tag for tag, _ in written).values(), default=0
         )
-        names = {tag: self._keys.records(tag, self._job) for tag in places}
-        asked = [
-            (names[tag], ("XRANGE", names[tag], place, "+", "COUNT", each))
-            for tag, place in places.items()
-        ]
-        answers = dict(zip(places, await self._nodes.run_many(asked), strict=True))
-        self._busy = {tag: b"(" + rows[-1][0] for tag, rows in answers.items() if len(rows) == each}
+        answers = await self._rows(places, each)
+        self._busy = {tag: rows[-1][0] for tag, rows in answers.items() if len(rows) == each}
         found = [
             Entry(tag, entry, _record_in(fields))
             for tag, rows in answers.items()
@@ -161,6 +164,19 @@ class Outbox:
             found = [entry for entry in found if (entry.tag, entry.id) not in self._recent]
         # Where there are fewer places than tags, what is left over is read again next time.
         return found[:limit]
+
+    async def _rows(self, places: Mapping[int, bytes], each: int) -> dict[int, _Rows]:
+        """Return up to ``each`` entries of every tag behind a place, by tag."""
+        names = {self._keys.records(tag, self._job): tag for tag in places}
+        if self._one_server:
+            words: list[Word] = ["XREAD", "COUNT", each, "STREAMS", *names, *places.values()]
+            found = await self._nodes.run(next(iter(names)), *words)
+            return {names[name.decode()]: rows for name, rows in found or ()}
+        asked = [
+            (name, ("XRANGE", name, b"(" + places[tag], "+", "COUNT", each))
+            for name, tag in names.items()
+        ]
+        return dict(zip(places, await self._nodes.run_many(asked), strict=True))
 
     async def keep(self, marks: Mapping[str, bytes], entries: Sequence[Entry]) -> None:
         """Store in one step how far the files are and which entries they hold."""
