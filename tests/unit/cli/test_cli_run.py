@@ -5,6 +5,8 @@ import json
 import logging
 import os
 import signal
+import subprocess
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -129,3 +131,13 @@ def test_an_interrupted_crawl_says_how_to_go_on_also_beside_json(
     assert (json.loads(out)["queued"], err) == (1, hint)
     finish(None, QUIET, "skitter crawl x")
     assert capsys.readouterr() == ("", "")
+
+
+def test_a_crawl_leaves_the_processor_to_whoever_has_it_unless_somebody_chose_otherwise() -> None:
+    told = "import os\nfrom skitter.cli.watched import take_long_turns\n"
+    for chosen, kept in (("SCHED_OTHER", "SCHED_BATCH"), ("SCHED_IDLE", "SCHED_IDLE")):
+        program = (
+            f"{told}os.sched_setscheduler(0, os.{chosen}, os.sched_param(0))\n"
+            f"take_long_turns()\nassert os.sched_getscheduler(0) == os.{kept}\n"
+        )
+        subprocess.run([sys.executable, "-c", program], check=True)
