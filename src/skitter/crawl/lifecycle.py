@@ -27,6 +27,9 @@ STATS_S = 0.25
 LIMITS = frozenset({"pages limit", "time limit", "bytes limit"})
 SHARED_STATS_S = 1.0
 """How often the counts of a store are read that is not in this process."""
+SLOWEST_STATS_S = 3.0
+WORTH = 50
+"""Unless a page limit needs them, such a look is followed by this many times its own length."""
 
 
 class Helper(Protocol):
@@ -156,9 +159,17 @@ class Crawl:
         """Keep the counts a person watches fresh."""
         shared = self.stats.is_shared = self._parts.works.rights is not None
         while True:
+            began = self._clock.boot()
             counts = await self._show()
             self.engine.others_have(self._totals.pages, counts.leased)
-            await asyncio.sleep(SHARED_STATS_S if shared else STATS_S)
+            took_s = self._clock.boot() - began
+            await asyncio.sleep(self._until_next_look(took_s) if shared else STATS_S)
+
+    def _until_next_look(self, took_s: float) -> float:
+        """Return how long to leave the counts of a shared store alone, after such a look."""
+        if self._job.limits.pages is not None:
+            return SHARED_STATS_S
+        return min(SLOWEST_STATS_S, max(SHARED_STATS_S, WORTH * took_s))
 
     async def _mind_trouble(self) -> None:
         """Tell the person who watches why everything waits, while it does."""

@@ -37,6 +37,8 @@ MOST_PER_CALL = 64
 """Leases of one script; it has two digits to number them."""
 SWEEP_S = 1.0
 """How long what other members queued may go unnoticed."""
+BUSY_SWEEP_S = 3.0
+"""The same while every claim is given all it asks for."""
 STREAM_CAP = 512
 """Records of one job in one tag that wait for their files before its URLs have to wait, too."""
 UNTOLD = (JobNumber(0),)
@@ -68,6 +70,7 @@ class Handout:
         self._one_at_a_time = asyncio.Lock()
         self._calls = 0
         self._swept = float("-inf")
+        self._sweep_s = SWEEP_S
         self._version = 0
         self._breaks = core.nodes.breaks
         self._versioned = float("-inf")
@@ -98,6 +101,7 @@ class Handout:
                 await self._peek(self._agenda.unheard(float("inf")), claiming)
                 await self._work(claiming)
             version = await self._version_after(claiming) + (self._core.nodes.breaks << _BREAK_BITS)
+            self._sweep_s = BUSY_SWEEP_S if len(claiming.leases) == k else SWEEP_S
             if claiming.leases:
                 await self._free_refused(claiming)
                 return Claim(tuple(claiming.leases), None, version)
@@ -147,9 +151,10 @@ class Handout:
     async def _ask_anew(self, claiming: Claiming) -> None:
         """Ask the tags whose hints are not known, and, now and then, those that may be old."""
         loop = asyncio.get_running_loop()
-        if not self._core.virtual and loop.time() - self._swept >= SWEEP_S:
+        if not self._core.virtual and loop.time() - self._swept >= self._sweep_s:
             self._swept = loop.time()
-            await self._peek(self._agenda.unheard(self._core.clock.boot() - SWEEP_S), claiming)
+            heard_by = self._core.clock.boot() - self._sweep_s
+            await self._peek(self._agenda.unheard(heard_by), claiming)
         else:
             await self._peek(self._agenda.unknown(), claiming)
 
