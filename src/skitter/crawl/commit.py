@@ -20,9 +20,9 @@ log = logging.getLogger(__name__)
 
 MOST_ACKS = 2
 """Acks that may be under way at the same time."""
-BATCH = 32
-"""Pages per commit when the disk keeps up; larger batches gain nothing."""
-LINGER_S = 0.05
+BATCH = 64
+"""Pages per commit when the disk keeps up; larger batches gain little."""
+LINGER_S = 0.1
 """How long a batch waits for company."""
 MAX_WAITING = 128
 """Ended visits that may wait to be made safe before workers wait too."""

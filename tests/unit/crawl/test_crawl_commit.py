@@ -54,9 +54,9 @@ def journal() -> Journal:
 async def rig(
     tmp_path: Path, journal: Journal, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[CrawlRig]:
-    """A rig with sixty pages, whose acks are noted and can be kept from becoming durable."""
+    """A rig with a batch of pages, whose acks are noted and can be kept from becoming durable."""
     web = Web()
-    for n in range(60):
+    for n in range(BATCH):
         web.html(f"{SITE}/{n}", f"page {n}", f"/from-{n}")
     web.status(f"{SITE}/broken", 500)
     made = CrawlRig(
