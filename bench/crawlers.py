@@ -1,5 +1,6 @@
 """The crawlers that are compared: how each is installed and started."""
 
+import compileall
 import shutil
 import subprocess
 import sys
@@ -126,8 +127,19 @@ def need_packages(**programs: str) -> None:
         subprocess.run(["bash", str(install), *missing], check=True)
 
 
+def _need_skitter() -> None:
+    # As pip does for what it installs: a start is not to be a compiler's work, which some
+    # environments would let it be every time.
+    compileall.compile_dir(ROOT / "src", quiet=1)
+
+
 def _need_redis() -> None:
     need_packages(**{"redis-server": "redis-server"})
+
+
+def _need_skitter_redis() -> None:
+    _need_skitter()
+    _need_redis()
 
 
 def _need_scrapy() -> None:
@@ -153,21 +165,21 @@ CRAWLERS = (
         name="skitter",
         note="durable frontier, fsync, JSONL records, robots",
         programs=_skitter,
-        prepare=lambda: None,
+        prepare=_need_skitter,
         keeps_records=True,
     ),
     Crawler(
         name="skitter-warc",
         note="the same with every response archived",
         programs=_with_warc,
-        prepare=lambda: None,
+        prepare=_need_skitter,
         keeps_records=True,
     ),
     Crawler(
         name="skitter-no-traps",
         note="the same without the trap guard",
         programs=_without_traps,
-        prepare=lambda: None,
+        prepare=_need_skitter,
         keeps_records=True,
     ),
     Crawler(
@@ -189,7 +201,7 @@ CRAWLERS = (
         name="skitter-redis-1",
         note=f"one member, its state in Redis ({REDIS})",
         programs=_on_redis,
-        prepare=_need_redis,
+        prepare=_need_skitter_redis,
         keeps_records=True,
         wants_store=True,
     ),
@@ -197,7 +209,7 @@ CRAWLERS = (
         name="skitter-redis-2",
         note="the same and `skitter node --workers 1`; a host belongs to one member, so many hosts",
         programs=_two_on_redis,
-        prepare=_need_redis,
+        prepare=_need_skitter_redis,
         keeps_records=True,
         wants_store=True,
         members=2,
