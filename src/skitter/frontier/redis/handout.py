@@ -96,6 +96,8 @@ class Handout:
             await self._reopen(claiming)
             await self._ask_anew(claiming)
             claiming.check()
+            if claiming.is_near and self._agenda.ready(self._core.clock.now_ms()):
+                claiming.rooms = await self._limits.reread(claiming.rooms)
             await self._work(claiming)
             if not claiming.leases and self._may_sweep():
                 await self._peek(self._agenda.unheard(float("inf")), claiming)

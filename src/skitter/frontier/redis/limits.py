@@ -6,6 +6,7 @@ others lease between a reading and the claim behind it.
 """
 
 import asyncio
+from collections.abc import Mapping
 
 from skitter.frontier.model import PAGES, JobEntry, JobState
 from skitter.frontier.redis.core import Core
@@ -40,6 +41,17 @@ class Limits:
         self._changes = -1
         self._limited: dict[JobNumber, int] = {}
 
+    async def reread(self, rooms: Mapping[JobNumber, int]) -> dict[JobNumber, int]:
+        """Return rooms again before they are used: those that are close, as they are now.
+
+        What a look at a job with nothing to do has told is no longer true when others begin it.
+        """
+        for job, room in rooms.items():
+            reading = self._readings.get(job)
+            if 0 < room <= CLOSE and reading is not None and reading.good_for:
+                reading.good_for = 0.0
+        return await self.rooms()
+
     async def rooms(self) -> dict[JobNumber, int]:
         """Return the room of every running job that has a limit."""
         if self._changes != self._core.changes:
@@ -57,13 +69,14 @@ class Limits:
     async def _read(self, job: JobNumber, pages: int, last: _Reading | None) -> _Reading:
         keys = self._core.keys
         asked: list[tuple[str, tuple[str, ...]]]
-        asked = [(keys.tallies(tag, job), (PAGES,)) for tag in range(TAGS)]
-        asked += [(keys.counts(tag, job), ("l", "q", "s")) for tag in range(TAGS)]
+        # Leases first: a page that is acked meanwhile counts twice for a moment, not never.
+        asked = [(keys.counts(tag, job), ("l", "q", "s")) for tag in range(TAGS)]
+        asked += [(keys.tallies(tag, job), (PAGES,)) for tag in range(TAGS)]
         rows = await self._core.nodes.run_many(
             [(key, ("HMGET", key, *fields)) for key, fields in asked]
         )
         used = sum(int(row[0]) for row in rows if row[0] is not None)
-        lives = any(int(n or 0) > 0 for row in rows[TAGS:] for n in row)
+        lives = any(int(n or 0) > 0 for row in rows[:TAGS] for n in row)
         now = asyncio.get_running_loop().time()
         room = pages - used
         # Of a job that has ended, or has room for more than one claim takes, a little old will do.
