@@ -152,8 +152,7 @@ class Engine:
             self._mind_limits()
             if self._stopping.is_set():
                 return
-            wanted = self._wanted()
-            claim = await self._claim(wanted)
+            claim = await self._claim(wanted := self._wanted())
             if len(claim.leases) < wanted and await self._is_over(claim):
                 return
             await self._rest(claim.next_ready_ms, got_all=len(claim.leases) == wanted)
@@ -296,8 +295,7 @@ class Engine:
     def _wake_workers(self) -> None:
         awake = min(len(self._hand.waiting), max(0, self._limit - self._active), len(self._idle))
         for _ in range(awake):
-            waiter = self._idle.popleft()
-            if not waiter.done():
+            if not (waiter := self._idle.popleft()).done():
                 waiter.set_result(None)
 
     async def _worker(self) -> None:
