@@ -39,6 +39,11 @@ class Up:
         ended = command("job", "add", path, "--data", self.data)
         assert ended.code == 0, ended
 
+    def has_worker(self) -> bool:
+        """Tell whether a worker has come: the time of jobs runs without one, too."""
+        told = command("nodes", "list", "--data", self.data, "--json").out
+        return any(json.loads(line)["member"] for line in told.splitlines())
+
     def facts(self, job: str) -> dict[str, Any]:
         ended = command("job", "show", job, "--data", self.data, "--json")
         assert ended.code == 0, ended
@@ -53,6 +58,7 @@ def test_a_master_keeps_limits_of_time_bytes_and_pages_and_says_which(tmp_path: 
     with ManyHosts(4, 60) as site, ExitStack() as stack:
         master = Up(tmp_path, site)
         up = stack.enter_context(master.start(workers=1))
+        up.until("a worker", master.has_worker)
         slow = {"delay": 0.2}
         master.add("timed", polite=slow, limits={"time": 3})
         master.add("sized", polite=slow, limits={"bytes": 400})

@@ -15,6 +15,7 @@ from skitter.cluster.crew import die_with_parent
 from skitter.crawl.load import raise_file_limit
 from skitter.errors import ConfigError
 from skitter.wiring.service import ServiceOptions, open_service
+from skitter.wiring.service_child import LISTEN
 from skitter.wiring.service_process import READY
 
 
@@ -22,21 +23,31 @@ def main() -> int:
     """Serve until told to stop; return the exit code."""
     parser = argparse.ArgumentParser(prog="skitter.api")
     parser.add_argument("--line", type=int, required=True, help="the parent's end is its other")
-    parser.add_argument("--listen", type=int, help="a socket to accept connections from")
     given = parser.parse_args()
     die_with_parent()
     raise_file_limit()
     logging.basicConfig(level=logging.WARNING, format="%(message)s")
     # Everything is loaded by the time that the store can be asked.
-    options = msgspec.json.decode(sys.stdin.buffer.read(), type=ServiceOptions)
+    told = sys.stdin.buffer.read()
+    if not told:
+        # Who started this one has changed its mind.
+        return 0
+    options = msgspec.json.decode(told, type=ServiceOptions)
     line = socket.socket(fileno=given.line)
-    listening = None if given.listen is None else socket.socket(fileno=given.listen)
+    listening = None if options.store is None else _given_socket(line)
     try:
         uvloop.run(_serve(options, line, listening))
     except ConfigError as error:
         print(f"the service: {error}", file=sys.stderr)  # noqa: T201  the only place to say it
         return 2
     return 0
+
+
+def _given_socket(line: socket.socket) -> socket.socket:
+    """Return the socket to accept connections from, which was sent before anything else."""
+    said, fds, _, _ = socket.recv_fds(line, 16, 1)
+    assert said == LISTEN
+    return socket.socket(fileno=fds[0])
 
 
 async def _serve(

@@ -71,6 +71,13 @@ def up(  # noqa: PLR0913, PLR0917  one parameter a flag; the values are read fro
     Runs until Ctrl-C. Jobs come with: skitter job add FILE --data DIR; their records go to
     DIR/out/ID.jsonl unless they name files.
     """
-    from skitter.cli.up_run import up_on  # noqa: PLC0415  heavy, not for --help
+    from skitter.wiring.service_child import ServiceChild  # noqa: PLC0415  not for --help
 
-    raise typer.Exit(up_on(ctx.params))
+    child = ServiceChild()
+    try:
+        from skitter.cli.up_run import up_on  # noqa: PLC0415  heavy, and loaded beside the other
+
+        code = up_on(ctx.params, child)
+    finally:
+        child.discard()
+    raise typer.Exit(code)

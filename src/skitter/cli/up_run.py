@@ -1,5 +1,6 @@
 """What ``skitter up`` does."""
 
+import dataclasses
 import os
 import sys
 from collections.abc import AsyncIterator, Mapping
@@ -15,6 +16,7 @@ from skitter.cli.report import INTERRUPTED
 from skitter.cli.watched import Running, run_watched
 from skitter.config import DEFAULT_CONCURRENCY, STATE_DIR, Resolved, Settings, cold_place, resolve
 from skitter.errors import ConfigError
+from skitter.wiring.service_child import ServiceChild
 from skitter.wiring.up import UpOptions, open_up
 
 DEFAULT_PORT = 8440
@@ -34,14 +36,17 @@ class Up(Running[str], Protocol):
         """Return when people are served."""
 
 
-def up_on(params: Mapping[str, object]) -> int:
-    """Serve with what flags, environment and file say; return the exit code."""
+def up_on(params: Mapping[str, object], child: ServiceChild) -> int:
+    """Serve with what flags, environment and file say; return the exit code.
+
+    ``child`` is the process for people, which loads itself meanwhile.
+    """
     given = {name: params[name] for name in Settings.model_fields if params.get(name) is not None}
     resolved = resolve(given, os.environ, Path.cwd())
     settings = resolved.settings
     # What is always set counts only where no flag asks for a master of this machine.
     shares = "store" in given or (settings.store is not None and not given.keys() & MASTER_FLAGS)
-    options = up_options(resolved)
+    options = dataclasses.replace(up_options(resolved), child=child)
     if shares:
         run_watched(
             lambda: _announced(options, _shared(resolved, options)),

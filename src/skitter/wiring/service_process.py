@@ -9,7 +9,6 @@ import json
 import logging
 import signal
 import socket
-import sys
 from collections import deque
 from collections.abc import Sequence
 from contextlib import AsyncExitStack, suppress
@@ -19,6 +18,7 @@ import msgspec
 from skitter.cluster.crew import ending
 from skitter.errors import ConfigError, SkitterError
 from skitter.wiring.service import ServiceOptions
+from skitter.wiring.service_child import ServiceChild
 
 FIRST_WAIT_S = 0.2
 LONGEST_WAIT_S = 10.0
@@ -36,19 +36,22 @@ RETRY_S = 2
 log = logging.getLogger(__name__)
 
 
-def service_command(line: int) -> list[str]:
-    """Return the command line of the process; ``line`` is its way to this one."""
-    return [sys.executable, "-m", "skitter.api", "--line", str(line)]
-
-
 class ServiceProcess:
     """One process, over all the times it is started."""
 
-    def __init__(self, options: ServiceOptions, listening: socket.socket | None = None) -> None:
+    def __init__(
+        self,
+        options: ServiceOptions,
+        listening: socket.socket | None = None,
+        first: ServiceChild | None = None,
+    ) -> None:
         self._options = options
+        self._first = first
+        """A process that was started before; None starts the first one here."""
         self._listening = listening
         """Where it accepts connections itself; None when they are handed over."""
-        self._process: asyncio.subprocess.Process | None = None
+        self._child: ServiceChild | None = None
+        self._was_ready = False
         self._line: socket.socket | None = None
         self._waiting: deque[socket.socket] = deque()
         self._stopping = asyncio.Event()
@@ -60,7 +63,7 @@ class ServiceProcess:
     @property
     def pid(self) -> int | None:
         """The process at work, if there is one."""
-        return self._process.pid if self._process is not None else None
+        return self._child.pid if self._child is not None else None
 
     def begin(self) -> None:
         """Let the process come to the store, which is open now; it loads itself before."""
@@ -94,7 +97,7 @@ class ServiceProcess:
             code = await self._live()
             if self._stopping.is_set():
                 return
-            if code == 2 and clock() - started < CALM_S:
+            if code == 2 and not self._was_ready:
                 raise ConfigError("the service refuses to work; it has said why above")
             if clock() - started > CALM_S:
                 wait_s = FIRST_WAIT_S
@@ -106,42 +109,19 @@ class ServiceProcess:
 
     async def _live(self) -> int:
         """Start a process; return its exit code when it has ended."""
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        ours.setblocking(False)
-        loop = asyncio.get_running_loop()
+        self._child = child = self._first or ServiceChild()
+        self._first = None
+        self._line = child.line
+        asyncio.get_running_loop().add_reader(child.line, self._hear)
         try:
-            self._process = process = await self._begin(theirs)
-        finally:
-            theirs.close()
-        self._line = ours
-        loop.add_reader(ours, self._hear)
-        try:
+            await self._store_is_open.wait()
+            child.tell(msgspec.json.encode(self._options), self._listening)
             if self._stopping.is_set():
-                process.terminate()
-            await self._tell(process)
-            return await process.wait()
+                child.send(signal.SIGTERM)
+            return await child.ended()
         finally:
             self._hang_up()
-            self._process = None
-
-    async def _begin(self, theirs: socket.socket) -> asyncio.subprocess.Process:
-        fds = [theirs.fileno()]
-        command = service_command(fds[0])
-        if self._listening is not None:
-            fds.append(self._listening.fileno())
-            command += ["--listen", str(fds[1])]
-        return await asyncio.create_subprocess_exec(
-            *command, stdin=asyncio.subprocess.PIPE, pass_fds=fds, start_new_session=True
-        )
-
-    async def _tell(self, process: asyncio.subprocess.Process) -> None:
-        """Say what is to be done, once it can be."""
-        assert process.stdin is not None
-        await self._store_is_open.wait()
-        with suppress(ConnectionError):
-            process.stdin.write(msgspec.json.encode(self._options))
-            await process.stdin.drain()
-            process.stdin.close()
+            self._child = None
 
     def _hear(self) -> None:
         assert self._line is not None
@@ -152,6 +132,7 @@ class ServiceProcess:
         except OSError:
             said = b""
         if said == READY:
+            self._was_ready = True
             self.ready.set()
             self._flush()
         elif not said:
@@ -197,21 +178,16 @@ class ServiceProcess:
         """Let requests in hand be answered, then end the process; idempotent."""
         self._stopping.set()
         self._store_is_open.set()
-        process = self._process
-        if process is None:
-            return
-        with suppress(ProcessLookupError):
-            process.send_signal(signal.SIGTERM)
-        try:
-            async with asyncio.timeout(STOP_S):
-                await process.wait()
-        except TimeoutError:
-            self.kill()
+        if self._child is not None:
+            self._child.send(signal.SIGTERM)
+        if self._keeping is not None:
+            _, late = await asyncio.wait((self._keeping,), timeout=STOP_S)
+            if late:
+                self.kill()
 
     async def close(self) -> None:
         """End the process, at once if it was not asked to; idempotent."""
         self.kill()
-        self._store_is_open.set()
         if self._keeping is not None:
             with suppress(SkitterError):
                 await self._keeping
@@ -219,16 +195,19 @@ class ServiceProcess:
     def kill(self) -> None:
         """End the process at once; idempotent."""
         self._stopping.set()
-        if self._process is not None:
-            with suppress(ProcessLookupError):
-                self._process.kill()
+        self._store_is_open.set()
+        if self._child is not None:
+            self._child.send(signal.SIGKILL)
 
 
 def start_service(
-    stack: AsyncExitStack, options: ServiceOptions, listening: socket.socket | None = None
+    stack: AsyncExitStack,
+    options: ServiceOptions,
+    listening: socket.socket | None = None,
+    first: ServiceChild | None = None,
 ) -> ServiceProcess:
     """Start the process; the stack ends it at the latest."""
-    service = ServiceProcess(options, listening)
+    service = ServiceProcess(options, listening, first)
     service.start()
     stack.push_async_callback(service.close)
     return service

@@ -24,6 +24,7 @@ from skitter.wiring.node_options import NodeOptions
 from skitter.wiring.nodes import NodesKeeper, children
 from skitter.wiring.running import caretaker, local_store
 from skitter.wiring.service import ServiceOptions
+from skitter.wiring.service_child import ServiceChild
 from skitter.wiring.service_process import ServiceProcess, start_service
 from skitter.wiring.settings import answering
 from skitter.wiring.store import Store
@@ -51,6 +52,8 @@ class UpOptions:
     quiet: bool = False
     serves: bool = False
     """Whether there is a process for people beside that for nodes."""
+    child: ServiceChild | None = None
+    """That process, if it was started already."""
     sinks: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
     """What jobs that come over the API may name for their records."""
 
@@ -151,7 +154,7 @@ async def open_up(options: UpOptions) -> AsyncIterator[Master]:
         stack.callback(data.release)
         token = admin_token(options.token, options.data)
         told = service_options(options, token.value)
-        service = start_service(stack, told) if options.serves else None
+        service = start_service(stack, told, None, options.child) if options.serves else None
         frontier = EmbeddedFrontier(data.frontier, durable=not options.fast)
         await frontier.open()
         stack.push_async_callback(frontier.close)

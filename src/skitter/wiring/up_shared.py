@@ -74,7 +74,7 @@ async def open_shared_up(options: UpOptions, node: NodeOptions) -> AsyncIterator
             store=node.store,
             cold=node.cold,
         )
-        service = start_service(stack, told, listening)
+        service = start_service(stack, told, listening, options.child)
         # The token is for people; members of a store need none.
         run = await stack.enter_async_context(open_node(dataclasses.replace(node, token="")))
         service.begin()
