@@ -165,6 +165,20 @@ def test_tokens_are_wanted_and_have_their_rights(place: Place) -> None:
     assert command("job", "list", "--api", url, "--token", TOKENS["reader"]).code == 0
 
 
+@pytest.mark.parametrize("how", [(), ("--json",)])
+def test_rules_are_tried_by_the_service(place: Place, tmp_path: Path, how: tuple[str, ...]) -> None:
+    rules = {"title": {"css": "title::text", "required": True}, "code": "//em/text()"}
+    file = place.job("rules", detail={"fields": rules})
+    page = tmp_path / "saved.html"
+    page.write_text("<title>Grüße</title><p>text<a href='/next'>next</a>")
+    reach = ("--allow-private", "--hosts", place.up.folder / "hosts")
+    url = place.site.url("h1.many.test", "/h1.many.test/2")
+    for target in (url, page):
+        here = command("rule", "try", file, target, *reach, *how)
+        assert command("rule", "try", file, target, *place.api, *how) == here
+        assert here.code == 0
+
+
 def test_nobody_there_is_a_trouble_of_the_environment() -> None:
     ended = command("job", "list", "--api", "http://127.0.0.1:9", "--token", "t")
     assert (ended.code, ended.out) == (3, "")

@@ -148,6 +148,9 @@ def _answer(trial: Trial) -> TrialAnswer:
         fields=dict(trial.picked.fields),
         missing=trial.missing,
         items=items,
+        next=[] if listed is None else list(listed.next_urls),
+        is_list=listed is not None,
+        problems=list(trial.picked.problems if listed is None else listed.problems),
         links=[TriedLink(**dataclasses.asdict(link)) for link in trial.links],
         article=dict(article),
     )

@@ -9,8 +9,8 @@ import uvloop
 
 from skitter.cli.explain import readable
 from skitter.cli.wording import plural
-from skitter.errors import ConfigError, DataDirError
-from skitter.job.load import load_job, parse_document
+from skitter.errors import DataDirError
+from skitter.job.load import document_of, load_job
 from skitter.wiring.job_access import ask_jobs
 from skitter.wiring.look import Where
 
@@ -35,10 +35,7 @@ def _wanted_job(file: Path, where: Where) -> object:
     if where.api is None:
         return load_job(file).model_dump(mode="json", by_alias=True)
     # As it is written: a service knows names of sinks that mean nothing here.
-    document = parse_document(file)
-    if not isinstance(document, dict):
-        raise ConfigError(f"{file}: wanted a table of settings")
-    return json.loads(json.dumps(document, default=str))
+    return document_of(file)
 
 
 def list_jobs(where: Where, *, as_json: bool) -> None:

@@ -4,15 +4,18 @@ import dataclasses
 import json
 import os
 from pathlib import Path
+from typing import NamedTuple
 
 import uvloop
 from rich.console import Console
 from rich.text import Text
 
+from skitter.cli.place import Flags, named_place
 from skitter.config import STATE_DIR, RunOptions, resolve
-from skitter.job.load import load_job
+from skitter.job.load import document_of, load_job
 from skitter.parse.rules.ruleset import Picked
 from skitter.wiring.trial import Trial, try_rules
+from skitter.wiring.trial_elsewhere import try_elsewhere
 
 OK, EMPTY = 0, 1
 _MOST_ITEMS = 5
@@ -21,22 +24,29 @@ _TEXT_CHARS = 400
 _URL_CHARS = 60
 
 
+class Fetching(NamedTuple):
+    """Who fetches the page, and how; None was not said."""
+
+    allow_private: bool | None = None
+    hosts: Path | None = None
+    api: str | None = None
+    token: str | None = None
+
+
 def print_trial(
-    file: Path,
-    target: str,
-    rule: str | None,
-    *,
-    allow_private: bool,
-    hosts: Path | None,
-    as_json: bool,
+    file: Path, target: str, rule: str | None, fetching: Fetching, *, as_json: bool
 ) -> int:
     """Try a job's rules on a page and print what came of it; answers the exit code."""
-    flags = {"allow_private": allow_private or None, "hosts": hosts}
-    settings = resolve(flags, os.environ, Path.cwd()).settings
-    options = RunOptions(
-        data=STATE_DIR, allow_private=bool(settings.allow_private), hosts=settings.hosts
-    )
-    trial = uvloop.run(try_rules(load_job(file), target, options, rule))
+    if fetching.api is not None:
+        where = named_place(Flags(api=fetching.api, token=fetching.token))
+        trial = uvloop.run(try_elsewhere(where, document_of(file), target, rule))
+    else:
+        flags = {"allow_private": fetching.allow_private, "hosts": fetching.hosts}
+        settings = resolve(flags, os.environ, Path.cwd()).settings
+        options = RunOptions(
+            data=STATE_DIR, allow_private=bool(settings.allow_private), hosts=settings.hosts
+        )
+        trial = uvloop.run(try_rules(load_job(file), target, options, rule))
     if as_json:
         print(json.dumps(as_facts(trial), ensure_ascii=False))
     else:

@@ -165,5 +165,10 @@ class TrialAnswer(Message):
     fields: dict[str, Any]
     missing: list[str]
     items: list[dict[str, Any]] = []
+    next: list[str] = []
+    """Pages on which its list goes on."""
+    is_list: bool = False
+    problems: list[str] = []
+    """What was there and could not be used."""
     links: list[TriedLink]
     article: dict[str, Any]

@@ -9,7 +9,7 @@ import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from hashlib import blake2b
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
@@ -100,7 +100,7 @@ def load_job(path: Path) -> Job:
 
     Files that hold secrets are looked for from the directory of the job file.
     """
-    job = check_job(parse_document(path), str(path))
+    job = check_job(_parse(path), str(path))
     folder = path.parent
     sinks = tuple(sink.anchored(folder) for sink in job.sinks)
     if sinks != job.sinks:
@@ -177,8 +177,16 @@ def parse_json(raw: bytes, source: str) -> object:
         raise ConfigError(f"{source}: not valid JSON: {error}") from error
 
 
-def parse_document(path: Path) -> object:
-    """Return what a job file says, unchecked."""
+def document_of(path: Path) -> dict[str, Any]:
+    """Return what a job file says as JSON has it, unchecked, for somebody else to check."""
+    document = _parse(path)
+    if not isinstance(document, dict):
+        raise ConfigError(f"{path}: wanted a table of settings")
+    plain: dict[str, Any] = json.loads(json.dumps(document, default=str))
+    return plain
+
+
+def _parse(path: Path) -> object:
     match path.suffix.lower():
         case ".toml":
             return parse_toml(read_document(path), str(path))

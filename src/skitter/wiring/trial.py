@@ -68,7 +68,7 @@ async def try_rules(job: Job, target: str, options: RunOptions, rule: str | None
         url, body, media = await fetched(job, target, options)
     else:
         url = job.entries[0] if job.entries else "http://page.test/"
-        body, media = _read_file(Path(target)), "text/html"
+        body, media = page_in(Path(target)), "text/html"
     return try_page(job, url, (body, media), rule)
 
 
@@ -97,7 +97,8 @@ def try_page(job: Job, url: str, content: tuple[bytes, str | None], rule: str | 
     return trial
 
 
-def _read_file(path: Path) -> bytes:
+def page_in(path: Path) -> bytes:
+    """Return the bytes of a file that holds a page."""
     try:
         return path.read_bytes()
     except OSError as error:
