@@ -5,15 +5,18 @@ The fields are those of the REST API's events, without their ids.
 
 import logging
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from skitter.clock import Clock
-from skitter.crawl.trip import Visit
 from skitter.errors import SkitterError
 from skitter.frontier.base import Frontier
 from skitter.pipeline.record import PageRecord
 from skitter.types import Outcome
+
+if TYPE_CHECKING:
+    from skitter.crawl.trip import Visit
 
 MAX_TITLE = 200
 MAX_MESSAGE = 300
@@ -58,7 +61,7 @@ def encode_happening(happening: Happening) -> bytes:
         return _encode(happening)
 
 
-def page_happening(visit: Visit, record: PageRecord, kind: str, node: str) -> Happening:
+def page_happening(visit: "Visit", record: PageRecord, kind: str, node: str) -> Happening:
     """Return what is told of a page: small facts, and no text."""
     final = record.final_url
     return Happening(
@@ -79,7 +82,7 @@ def page_happening(visit: Visit, record: PageRecord, kind: str, node: str) -> Ha
     )
 
 
-def is_told(visit: Visit) -> bool:
+def is_told(visit: "Visit") -> bool:
     """Tell whether a visit has brought a page, or one whose record was set aside."""
     return visit.page is not None or (
         visit.record is not None and visit.record.outcome == Outcome.REJECTED
