@@ -62,6 +62,7 @@ class Settings(JobSettings):
     egress: str | None = None
     fast: bool | None = None
     quiet: bool | None = None
+    log_json: bool | None = None
     store: str | None = None
     cold: str | None = None
     picker: Annotated[Picker, Field(strict=False)] | None = None
@@ -253,6 +254,7 @@ _PROCESS_DEFAULTS: Mapping[str, object] = {
     "allow_private": False,
     "fast": False,
     "quiet": False,
+    "log_json": False,
 }
 
 

@@ -14,6 +14,7 @@ from skitter.api.server import Server
 from skitter.cluster.crew import die_with_parent
 from skitter.crawl.load import raise_file_limit
 from skitter.errors import ConfigError
+from skitter.observability.logs import json_handler
 from skitter.wiring.service import ServiceOptions, open_service
 from skitter.wiring.service_child import LISTEN
 from skitter.wiring.service_process import READY
@@ -26,13 +27,13 @@ def main() -> int:
     given = parser.parse_args()
     die_with_parent()
     raise_file_limit()
-    logging.basicConfig(level=logging.WARNING, format="%(message)s")
     # Everything is loaded by the time that the store can be asked.
     told = sys.stdin.buffer.read()
     if not told:
         # Who started this one has changed its mind.
         return 0
     options = msgspec.json.decode(told, type=ServiceOptions)
+    _log(as_json=options.log_json)
     line = socket.socket(fileno=given.line)
     listening = None if options.store is None else _given_socket(line)
     try:
@@ -48,6 +49,14 @@ def _given_socket(line: socket.socket) -> socket.socket:
     said, fds, _, _ = socket.recv_fds(line, 16, 1)
     assert said == LISTEN
     return socket.socket(fileno=fds[0])
+
+
+def _log(*, as_json: bool) -> None:
+    """Say what goes wrong on standard error; where the log is JSON, also what is asked."""
+    if as_json:
+        logging.basicConfig(level=logging.INFO, handlers=[json_handler(sys.stderr)])
+    else:
+        logging.basicConfig(level=logging.WARNING, format="%(message)s")
 
 
 async def _serve(

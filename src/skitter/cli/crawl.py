@@ -59,6 +59,7 @@ def crawl(  # noqa: PLR0913, PLR0917  one parameter a flag; the values are read 
     workers: flag.Workers = None,
     fast: flag.Fast = None,
     quiet: flag.Quiet = None,
+    log_json: flag.LogJson = None,
     json: flag.Json = False,
 ) -> None:
     """Crawl a site, a list of URLs or what a job file says, and write one record a page.

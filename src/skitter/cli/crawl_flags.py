@@ -269,4 +269,11 @@ Workers = Annotated[
     ),
 ]
 Quiet = Annotated[bool | None, typer.Option("--quiet/--no-quiet", help="No progress, no summary.")]
+LogJson = Annotated[
+    bool | None,
+    typer.Option(
+        "--log-json/--no-log-json",
+        help="Log lines of JSON to standard error, of every process, in place of progress.",
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="End with one line of JSON on standard output.")]

@@ -92,6 +92,7 @@ def node(  # noqa: PLR0913, PLR0917  one parameter a flag; the values are read f
     hosts: flag.Hosts = None,
     fast: flag.Fast = None,
     quiet: flag.Quiet = None,
+    log_json: flag.LogJson = None,
     index: Index = None,
     kind: Kind = None,
     log: Log = None,

@@ -19,6 +19,7 @@ from skitter.cluster.names import checked_name
 from skitter.cluster.relief import Picker
 from skitter.config import DEFAULT_CONCURRENCY, Resolved, Settings, cold_place, resolve
 from skitter.errors import ConfigError
+from skitter.observability.logs import is_json, want_json
 from skitter.observability.stats import CrawlStats
 from skitter.wiring.egress import checked_egress
 from skitter.wiring.manager import open_node
@@ -33,7 +34,9 @@ PLACES = ("store", "control")
 def node_on(params: Mapping[str, object], index: int | None) -> int:
     """Join with what flags, environment and file say; return the exit code."""
     given = {name: params[name] for name in Settings.model_fields if params.get(name) is not None}
-    options = node_options(resolve(given, os.environ, Path.cwd()))
+    resolved = resolve(given, os.environ, Path.cwd())
+    want_json(wanted=resolved.settings.log_json)
+    options = node_options(resolved)
     if index is None:
         return run_node(options)
     log = params.get("log")
@@ -46,7 +49,7 @@ def run_node(options: NodeOptions) -> int:
     ended = run_watched(lambda: open_node(options), display)
     if ended is None:
         return INTERRUPTED
-    if not options.quiet:
+    if not options.quiet and not is_json():
         print(f"left the cluster: {ended}", file=sys.stderr)
     return INTERRUPTED if ended == "interrupted" else OK
 

@@ -12,7 +12,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol, TextIO
 
 from skitter.cli import wording
+from skitter.cli.log_display import LogDisplay
 from skitter.cli.meter import Meter
+from skitter.observability.logs import is_json
 from skitter.observability.stats import CrawlStats
 
 if TYPE_CHECKING:
@@ -47,6 +49,8 @@ def make_display(
 ) -> Display:
     """Return the display that suits ``stream`` (standard error)."""
     target = sys.stderr if stream is None else stream
+    if is_json():
+        return LogDisplay()
     if quiet:
         return QuietDisplay()
     view = View(page_limit=page_limit)

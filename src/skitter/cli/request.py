@@ -17,6 +17,7 @@ from skitter.errors import ConfigError
 from skitter.job.load import job_from_flags, load_job
 from skitter.job.seeds import BadSeed, open_seeds, stream_seeds
 from skitter.job.spec import Job
+from skitter.observability.logs import want_json
 from skitter.wiring.crawl import open_crawl
 
 logger = logging.getLogger(__name__)
@@ -50,6 +51,7 @@ def crawl_on(request: Request) -> int:
     Nothing is opened, made or deleted before everything that was said is known to make sense.
     """
     resolved = resolve(request.settings(), os.environ, Path.cwd())
+    want_json(wanted=resolved.settings.log_json)
     job = wanted_job(request, resolved)
     options = run_options(resolved, job, fresh=request.fresh, json=request.json)
     check_paths(options)

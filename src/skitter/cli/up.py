@@ -65,6 +65,7 @@ def up(  # noqa: PLR0913, PLR0917  one parameter a flag; the values are read fro
     hosts: flag.Hosts = None,
     fast: flag.Fast = None,
     quiet: flag.Quiet = None,
+    log_json: flag.LogJson = None,
 ) -> None:
     """Serve crawls from this machine: workers here, and nodes on others that join with the token.
 

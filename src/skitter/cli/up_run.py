@@ -1,6 +1,7 @@
 """What ``skitter up`` does."""
 
 import dataclasses
+import logging
 import os
 import sys
 from collections.abc import AsyncIterator, Mapping
@@ -16,10 +17,12 @@ from skitter.cli.report import INTERRUPTED
 from skitter.cli.watched import Running, run_watched
 from skitter.config import DEFAULT_CONCURRENCY, STATE_DIR, Resolved, Settings, cold_place, resolve
 from skitter.errors import ConfigError
+from skitter.observability.logs import is_json, want_json
 from skitter.wiring.service_child import ServiceChild
 from skitter.wiring.up import UpOptions, open_up
 
 DEFAULT_PORT = 8440
+log = logging.getLogger(__name__)
 MASTER_FLAGS = frozenset({"data", "host", "port", "token"})
 
 
@@ -44,6 +47,7 @@ def up_on(params: Mapping[str, object], child: ServiceChild) -> int:
     given = {name: params[name] for name in Settings.model_fields if params.get(name) is not None}
     resolved = resolve(given, os.environ, Path.cwd())
     settings = resolved.settings
+    want_json(wanted=settings.log_json)
     # What is always set counts only where no flag asks for a master of this machine.
     shares = "store" in given or (settings.store is not None and not given.keys() & MASTER_FLAGS)
     options = dataclasses.replace(up_options(resolved), child=child)
@@ -112,11 +116,15 @@ async def _announced(
     """Say where the service listens before its progress is shown."""
     async with opened as up:
         await up.until_served()
-        if not options.quiet:
+        if not options.quiet or is_json():
             told = "" if up.token is None else f"; the token is in {up.token}"
             where = f"http://{bracketed(options.host)}:{up.port}"
-            print(f"listening on {where}{told}", file=sys.stderr, flush=True)
-            if token := _shown_token(up):
+            if is_json():
+                log.info("listening on %s%s", where, told)
+            else:
+                print(f"listening on {where}{told}", file=sys.stderr, flush=True)
+            # A log is kept and read by others, and a token is for neither.
+            if (token := _shown_token(up)) and not is_json():
                 print(f"open {where}/#token={token}", file=sys.stderr, flush=True)
         yield up
 

@@ -9,6 +9,7 @@ import gc
 import logging
 import os
 import signal
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractAsyncContextManager, contextmanager, suppress
 from typing import Protocol, TypeVar
@@ -17,6 +18,7 @@ import uvloop
 
 from skitter.cli.progress import Display, QuietDisplay
 from skitter.cli.report import INTERRUPTED
+from skitter.observability.logs import is_json, json_handler
 from skitter.observability.stats import CrawlStats
 
 _LOG_LINE_CHARS = 300
@@ -157,14 +159,22 @@ def _stopping(in_flight: int) -> str:
 
 @contextmanager
 def _logged_to(display: Display) -> Iterator[None]:
-    """Send warnings, ours and those of libraries, to the display while the block runs."""
-    handler = _DisplayHandler(display)
+    """Send warnings, ours and those of libraries, to the display while the block runs.
+
+    Where the log is JSON, it is told more than that, and the display nothing.
+    """
+    as_json = is_json()
+    handler = json_handler(sys.stderr) if as_json else _DisplayHandler(display)
     root = logging.getLogger()
+    level = root.level
     root.addHandler(handler)
+    if as_json:
+        root.setLevel(logging.INFO)
     try:
         yield
     finally:
         root.removeHandler(handler)
+        root.setLevel(level)
 
 
 class _DisplayHandler(logging.Handler):

@@ -41,6 +41,8 @@ class ServiceOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Whether jobs may reach private, loopback and link-local addresses."""
     hosts: str | None = None
     """A hosts(5) file that is asked before the DNS."""
+    log_json: bool = False
+    """Whether the log is lines of JSON."""
     sinks: dict[str, dict[str, Any]] = {}
     """What the operator has set up for the records of jobs, by name."""
 

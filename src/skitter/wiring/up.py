@@ -16,6 +16,7 @@ from skitter.frontier.embedded.datadir import DataDir
 from skitter.frontier.embedded.frontier import EmbeddedFrontier
 from skitter.frontier.remote.server import RemoteServer
 from skitter.frontier.remote.shell import RemoteShell
+from skitter.observability.logs import is_json
 from skitter.observability.stats import CrawlStats
 from skitter.wiring.jobs import JobHost
 from skitter.wiring.limits import JobLimits
@@ -210,6 +211,7 @@ def service_options(options: UpOptions, token: str) -> ServiceOptions:
         allow_private=options.allow_private,
         hosts=None if options.hosts is None else str(options.hosts),
         sinks={name: dict(sink) for name, sink in options.sinks.items()},
+        log_json=is_json(),
     )
 
 

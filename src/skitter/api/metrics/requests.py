@@ -1,8 +1,8 @@
 """Requests to this process, counted and timed as they pass."""
 
+import logging
 import time
-from collections.abc import MutableMapping
-from typing import Any, Final
+from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, ProcessCollector
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -11,7 +11,11 @@ from skitter.api.metrics.table import REQUEST_SECONDS, REQUESTS
 
 ENDLESS: Final = frozenset({"/v1/events"})
 """Answers that last as long as somebody listens: how long they took says nothing."""
+MOST_PATH: Final = 200
 BUCKETS: Final = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 30.0)
+
+
+log = logging.getLogger(__name__)
 
 
 class RequestCounts:
@@ -48,17 +52,31 @@ class Counted:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        began = time.perf_counter()
+        began, status = time.perf_counter(), 0
 
         async def sending(message: Message) -> None:
+            nonlocal status
             if message["type"] == "http.response.start":
-                self._counts.count(_status(message))
+                status = int(message["status"])
+                self._counts.count(status)
             await send(message)
 
-        await self._app(scope, receive, send if scope["path"] in ENDLESS else sending)
-        if scope["path"] not in ENDLESS:
-            self._counts.time(time.perf_counter() - began)
+        if scope["path"] in ENDLESS:
+            await self._app(scope, receive, send)
+            return
+        await self._app(scope, receive, sending)
+        seconds = time.perf_counter() - began
+        self._counts.time(seconds)
+        if log.isEnabledFor(logging.INFO):
+            log.info("request", extra=_facts(scope, status, seconds))
 
 
-def _status(message: MutableMapping[str, Any]) -> int:
-    return int(message["status"])
+def _facts(scope: Scope, status: int, seconds: float) -> dict[str, object]:
+    """Return what is logged of a request: nothing of its query, which may hold anything."""
+    return {
+        "method": scope["method"],
+        "path": scope["path"][:MOST_PATH],
+        "status": status,
+        "ms": round(seconds * 1000, 1),
+        "role": str(scope.get("skitter.role", "")),
+    }
