@@ -17,6 +17,7 @@ from skitter.crawl.trip import Visit
 from skitter.crawl.visit import Visitor
 from skitter.errors import ConfigError
 from skitter.frontier.model import Freed
+from skitter.job.spec import Kind
 from skitter.types import JobNumber
 
 TEND_S = 2.0
@@ -68,6 +69,11 @@ class Desk:
     """Reads again what other members have told of the job."""
     close: Callable[[], Awaitable[None]] | None = None
     """Closes what the desk has open; None where it stays as long as the process."""
+
+    @property
+    def is_waited_for(self) -> bool:
+        """Whether somebody waits for each page of the job: none waits for company."""
+        return self.equipment.job.kind is Kind.RESOLVE
 
     async def queue_unheld(self) -> None:
         """Queue links held back for redirects that nobody here follows any more."""

@@ -328,7 +328,7 @@ class Engine:
                 self._windows.end(lease.id)
         self._effort.ended(1)
         await desk.committer.add(visit)
-        if self._options.best_first:
+        if self._options.best_first or desk.is_waited_for:
             desk.committer.hurry()
 
     def _committed(self, visits: list[Visit]) -> None:

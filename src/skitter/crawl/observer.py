@@ -1,13 +1,15 @@
 """Tells those who watch a store what this process does: pages as events, and counts over time.
 
-Fed with visits whose acks were accepted. Events go out at most ten times a second and counts once,
-in batches, beside the visits: nothing waits for them. What cannot be told is dropped and counted.
+Fed with visits whose acks were accepted. Events go out at most ten times a second, those of pages
+that somebody waits for at most fifty times, and counts once, in batches, beside the visits: nothing
+waits for them. What cannot be told is dropped and counted.
 """
 
 import asyncio
 import logging
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Final
 
 from skitter.clock import Clock
@@ -24,10 +26,12 @@ from skitter.crawl.trip import Visit
 from skitter.errors import SkitterError
 from skitter.frontier.base import Frontier
 from skitter.frontier.model import Result
+from skitter.job.spec import Kind
 from skitter.pipeline.record import PageRecord
 from skitter.types import HostKey, Outcome, Role
 
 EVENTS_S: Final = 0.1
+URGENT_S: Final = 0.02
 COUNTS_S: Final = 1.0
 SETTLE_S: Final = 2.0
 """How long the last words may take."""
@@ -59,6 +63,7 @@ class Observer:
         """By job and kind."""
         self._hosts: dict[HostKey, list[int]] = {}
         self._some = asyncio.Event()
+        self._urgent = asyncio.Event()
         self._told_at = self._counted_at = float("-inf")
         self._complained = False
 
@@ -83,6 +88,8 @@ class Observer:
             if is_told(visit):
                 self._tell(page_happening(visit, record, kind, self._node))
         self._some.set()
+        if job.kind is Kind.RESOLVE:
+            self._urgent.set()
 
     def alarmed(self, equipment: Equipment, alarm: Alarm) -> None:
         """Take in that a field is found no more."""
@@ -146,7 +153,7 @@ class Observer:
         now = asyncio.get_running_loop().time
         while True:
             await self._some.wait()
-            await asyncio.sleep(self._told_at + EVENTS_S - now())
+            await self._gather()
             self._told_at = now()
             await self._publish()
             if now() - self._counted_at >= COUNTS_S:
@@ -154,6 +161,15 @@ class Observer:
                 await self._add()
             if not self._events and not self._jobs:
                 self._some.clear()
+
+    async def _gather(self) -> None:
+        """Let events come together for a while."""
+        loop = asyncio.get_running_loop()
+        with suppress(TimeoutError):
+            async with asyncio.timeout_at(self._told_at + EVENTS_S):
+                await self._urgent.wait()
+        self._urgent.clear()
+        await asyncio.sleep(self._told_at + URGENT_S - loop.time())
 
     async def settle(self) -> None:
         """Tell the rest; a store that does not answer is not waited for."""

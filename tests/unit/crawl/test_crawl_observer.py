@@ -1,6 +1,7 @@
 """What a process tells those who watch: pages as events, and counts over time."""
 
 import asyncio
+import dataclasses
 import json
 from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
@@ -17,6 +18,7 @@ from skitter.crawl.drift import Alarm
 from skitter.crawl.happenings import Happening, encode_happening, tell_job
 from skitter.crawl.observer import Observer, expanded
 from skitter.errors import StoreUnavailable
+from skitter.job.spec import Kind
 from skitter.types import HostKey
 
 FAR = 1 << 60
@@ -72,6 +74,26 @@ async def crawled(rig: CrawlRig, observer: Observer) -> None:
 async def events_of(rig: CrawlRig) -> list[Event]:
     told = await rig.frontier.events("")
     return [Event.model_validate_json(event) for _, event in told]
+
+
+async def test_a_page_that_somebody_waits_for_is_told_of_at_once(
+    rig: CrawlRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(observer_module, "EVENTS_S", 3_600.0)
+    job = rig.equipment.job.model_copy(update={"kind": Kind.RESOLVE})
+    waited_for = dataclasses.replace(rig.equipment, job=job)
+    store: Any = Store()
+    observer, visit = Observer(store, SystemClock(), "here"), await rig.visit(HOME)
+    running = asyncio.create_task(observer.run())
+    async with asyncio.timeout(20):
+        for equipment in (rig.equipment, waited_for, waited_for):
+            observer.saw(equipment, [visit])
+            await store.told.wait()
+            store.told.clear()
+        observer.saw(rig.equipment, [visit])
+    await asyncio.sleep(0)
+    assert len(store.published) == 3
+    running.cancel()
 
 
 async def test_a_crawl_tells_its_pages_and_counts_them(rig: CrawlRig) -> None:

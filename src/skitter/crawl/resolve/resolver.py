@@ -21,7 +21,7 @@ from skitter.crawl.resolve.tickets import Item, Ticket, Tickets
 from skitter.errors import NotFound
 
 POLL_S = 1.0
-"""How often whoever waits looks without having been told to."""
+"""When whoever waits looks without having been told to; the next time after twice as long."""
 
 State = Literal["done", "pending", "blocked", "invalid"]
 
@@ -156,9 +156,10 @@ class Resolver:
             # They have their tickets.
             return
         loop = asyncio.get_running_loop()
-        until = loop.time() + wait_s
+        until, poll_s = loop.time() + wait_s, POLL_S
         while not answer.is_done() and (left_s := until - loop.time()) > 0:
-            await _rung(bell, min(POLL_S, left_s))
+            # Where all have to wait for long, looking for oneself is no help.
+            poll_s = POLL_S if await _rung(bell, min(poll_s, left_s)) else 2 * poll_s
             await self._look(answer, ticket)
 
     async def _look(self, answer: Answer, ticket: Ticket) -> None:
@@ -188,11 +189,12 @@ def _result(ticket: Ticket, item: Item, page: Page | None, now_ms: int) -> Resol
     return result
 
 
-async def _rung(bell: asyncio.Event, timeout_s: float) -> None:
+async def _rung(bell: asyncio.Event, timeout_s: float) -> bool:
+    """Tell whether the bell rang in time."""
     try:
         async with asyncio.timeout(timeout_s):
-            await bell.wait()
+            return await bell.wait()
     except TimeoutError:
-        return
+        return False
     finally:
         bell.clear()
