@@ -3,6 +3,7 @@
 The fields are those of the REST API's events, without their ids.
 """
 
+import asyncio
 import logging
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 MAX_TITLE = 200
 MAX_MESSAGE = 300
 MAX_URL = 4_096
+TELL_S = 2.0
+"""How long a store may take to be told: verbs wait while it is away."""
 
 log = logging.getLogger(__name__)
 
@@ -99,6 +102,8 @@ async def tell_job(frontier: Frontier, clock: Clock, job: str, what: str) -> Non
     """Let everyone know what became of a job; what was done stays done if that fails."""
     happening = Happening(type="job", at=rfc3339(clock.now_ms()), job=job, message=what)
     try:
-        await frontier.publish([encode_happening(happening)])
-    except SkitterError as error:
-        log.warning("nobody was told that job %s was %s: %s", job, what, error)
+        async with asyncio.timeout(TELL_S):
+            await frontier.publish([encode_happening(happening)])
+    except (SkitterError, TimeoutError) as error:
+        why = str(error) or "the store does not answer"
+        log.warning("nobody was told that job %s was %s: %s", job, what, why)

@@ -121,7 +121,7 @@ class Crawl:
         self._was_finished = nothing_left and self._pages_before > 0
         if nothing_left and not self._totals.ok:
             await parts.seeder.revive(self._job.entries)
-        await parts.seeder.offer(self._job.entries)
+        await parts.seeder.submit(self._job.entries)
         await self._tell("started")
         await parts.works.holdings.refresh()
         if self.quiet_s:

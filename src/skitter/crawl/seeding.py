@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator
 
 import msgspec
@@ -46,6 +47,14 @@ class Seeder:
             await equipment.frontier.ack([], news={f"{prefix}{url}": SEED for url in wider})
         links = [equipment.sitemaps.entry(normal) for normal in normals]
         return (await equipment.frontier.offer(links)).new if links else 0
+
+    async def submit(self, entries: Iterable[str]) -> int:
+        """Offer what somebody has asked for by name, and count how often that was so."""
+        urls = list(entries)
+        new = await self.offer(urls)
+        absolute = self._with.normaliser.absolute
+        await self._with.frontier.count_urls(Counter(absolute(url).url for url in urls))
+        return new
 
     async def revive(self, entries: Iterable[str]) -> None:
         """Take up entries anew that were given up: what kept them away may be mended."""

@@ -177,7 +177,7 @@ async def _enter(connected: Connected, job: Job) -> Facts:
             added = False
     number = await store.control.put_job(entry)
     async with seeding(store, number, job) as seeder:
-        await seeder.offer(job.entries)
+        await seeder.submit(job.entries)
     if added:
         await tell_job(store.frontier, store.clock, job.id, "added")
     return {**await keeper_of(connected).show(job.id), "added": added}

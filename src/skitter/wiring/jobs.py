@@ -76,7 +76,7 @@ class JobHost:
         assembly = self._assemblies.get(number) or await self._open_new(number, job)
         await self._limits.begin_run(number)
         await assembly.take_up_news()
-        await Seeder(assembly.equipment).offer(job.entries)
+        await Seeder(assembly.equipment).submit(job.entries)
         if before is None:
             await tell_job(self._store.frontier, self._store.clock, job.id, "added")
         [facts] = await self._keeper.tell({"jobs": "show", "id": job.id})

@@ -147,3 +147,9 @@ async def test_every_item_comes_out_once_and_in_order_however_reader_and_taker_r
             found += batch
     assert found == items
     assert await source.take() == []
+
+
+async def test_how_often_an_entry_was_submitted_is_counted(rig: CrawlRig) -> None:
+    assert await rig.seeder.submit([HOME, HOME]) == 1
+    assert await rig.seeder.submit([HOME]) == 0
+    assert await rig.frontier.top_urls() == [(HOME, 3)]
