@@ -111,7 +111,7 @@ def _over_time(series: Sequence[Mapping[str, Any]], *, unit: str, legend: bool) 
         "grid": {"left": 8, "right": 18, "top": top, "bottom": 4, "containLabel": True},
         "legend": _LEGEND | {"show": legend},
         "textStyle": {"fontFamily": "Roboto, sans-serif"},
-        "tooltip": {"trigger": "axis", "confine": True},
+        "tooltip": _TOOLTIP,
         "xAxis": _TIME_AXIS,
         "yAxis": _NUMBER_AXIS | {"name": "" if legend else unit},
         "series": list(series),
@@ -119,6 +119,13 @@ def _over_time(series: Sequence[Mapping[str, Any]], *, unit: str, legend: bool) 
 
 
 _LABEL: Final = {"color": _INK, "fontSize": 11}
+_TOOLTIP: Final = {
+    "trigger": "axis",
+    "confine": True,
+    "backgroundColor": "rgba(22, 29, 35, .94)",
+    "borderWidth": 0,
+    "textStyle": {"color": "#e4e9ee", "fontSize": 12},
+}
 _LEGEND: Final = {
     "top": 0,
     "left": 0,

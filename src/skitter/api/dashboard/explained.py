@@ -49,10 +49,12 @@ def _of_job(words: Words, one: Explained) -> None:
     with panel():
         with ui.element("div").classes("head"):
             title = one.record.title if one.record is not None else None
-            heading(shorten(title, 300) or one.url, 2).classes("wrap")
+            heading(shorten(title, 300) or one.url, 2).classes("wrap large")
             state_badge(one.state, words)
             inside(one.job, f"/jobs/{part_of_path(one.job)}")
-        ui.label(one.why).classes("wrap")
+        with ui.element("p").classes("why"):
+            ui.label(words("pages.why")).classes("soft")
+            ui.label(one.why).classes("wrap")
         with ui.element("div").classes("wide-narrow"):
             with stack():
                 if one.record is not None:

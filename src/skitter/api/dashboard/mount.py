@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Awaitable, Callable
+from copy import copy
 from importlib.resources import files
 from typing import Final
 
@@ -47,6 +48,8 @@ PAGES: Final[dict[str, Callable[..., Awaitable[None]]]] = {
     "/sites": sites.show,
     "/live": live.show,
 }
+_THEME_COOKIE: Final = "skitter_theme"
+_THEMES: Final = {"dark": True, "light": False}
 _HEAD: Final = (
     f'<link rel="stylesheet" href="/_skitter/skitter.css?{__version__}">'
     f'<script src="/_skitter/skitter.js?{__version__}"></script>'
@@ -90,10 +93,18 @@ def _page(app: FastAPI) -> Callable[[Request, Client], Awaitable[Response | None
             viewer = Viewer(api, await api.send(me()), login.words_of(request))
         except ApiError as error:
             return PlainTextResponse(error.message, 503, {"Retry-After": "2"})
+        _dress(client, request, viewer)
         _draw(viewer)
         return None
 
     return show
+
+
+def _dress(client: Client, request: Request, viewer: Viewer) -> None:
+    """Let the page begin in the language and the theme of its viewer."""
+    client.page = copy(client.page)
+    client.page.language = "zh-CN" if viewer.words.language == "zh" else "en-US"
+    client.page.dark = _THEMES.get(request.cookies.get(_THEME_COOKIE, ""))
 
 
 def _draw(viewer: Viewer) -> None:

@@ -27,8 +27,8 @@ async def show(viewer: Viewer, job: str = "") -> None:
                 empty(words("rejects.none"), words("rejects.none_next"), icon="task_alt")
                 return
             names = {row.id: f"{row.id} ({row.rejected:,})" for row in with_some}
-            names.setdefault(job or with_some[0].id, job)
             chosen = job or with_some[0].id
+            names.setdefault(chosen, chosen)
             choice = ui.select(names, label=words("pages.job"), value=chosen)
             choice.props("outlined dense options-dense").style("max-width: 420px; width: 100%")
             box = stack()

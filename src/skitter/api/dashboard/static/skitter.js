@@ -12,6 +12,7 @@
     if (typeof setDark === "function") setDark(isDark());
   };
   paint();
+  if (location.pathname !== "/login" && location.hash.startsWith("#token=")) history.replaceState(null, "", location.pathname + location.search);
   systemDark.addEventListener("change", paint);
   document.addEventListener("DOMContentLoaded", () => setTimeout(paint, 0));
 
