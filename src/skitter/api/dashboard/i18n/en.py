@@ -66,7 +66,7 @@ ENGLISH: Final = {
     "overview.leased": "{n} in hand",
     "overview.failed_hint": "{n} pages",
     "overview.of_jobs": "of {n}",
-    "overview.on_nodes": "on {n} nodes",
+    "overview.on_nodes": "nodes: {n}",
     "overview.speed_chart": "Pages per second, last 15 minutes",
     "overview.codes": "Status codes, last hour",
     "overview.codes_chart": "Answers by status",

@@ -60,7 +60,7 @@ CHINESE: Final = {
     "overview.leased": "{n} 正在处理",
     "overview.failed_hint": "{n} 页",
     "overview.of_jobs": "共 {n} 个",
-    "overview.on_nodes": "分布在 {n} 个节点",
+    "overview.on_nodes": "节点：{n}",
     "overview.speed_chart": "每秒页数（近 15 分钟）",
     "overview.codes": "状态码（近一小时）",
     "overview.codes_chart": "应答状态分布",
