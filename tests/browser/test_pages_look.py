@@ -16,7 +16,7 @@ def test_no_page_scrolls_sideways(visit: Visit, size: tuple[int, int]) -> None:
     visitor = visit(size=size)
     for path in PATHS:
         visitor.go(path)
-        visitor.page.locator("main h1").wait_for()
+        visitor.page.locator("main.page h1").wait_for()
         assert not visitor.scrolls_sideways(), path
     assert visitor.page.locator("nav.side").is_visible()
 
@@ -85,7 +85,7 @@ def test_what_has_the_focus_can_be_seen(visit: Visit) -> None:
 def test_a_reader_is_offered_nothing_that_changes_something(visit: Visit) -> None:
     visitor = visit("reader")
     visitor.go("/jobs")
-    visitor.page.locator("main h1").wait_for()
+    visitor.page.locator("main.page h1").wait_for()
     assert visitor.button("New job").count() == 0
     visitor.go("/sites")
     visitor.page.get_by_role("tab", name="Settings").wait_for()

@@ -1,6 +1,5 @@
 """A browser on the pages of a real service: it notes what goes wrong and what leaves the origin."""
 
-import secrets
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -70,17 +69,24 @@ class Service:
 
 
 @contextmanager
-def start_service(folder: Path, hosts: str, workers: int = 2) -> Iterator[Service]:
-    """Start a service that can reach what ``hosts`` names, and wait until it answers."""
+def start_service(
+    folder: Path, hosts: str, workers: int = 2, token: str | None = "a-token-of-the-tests"
+) -> Iterator[Service]:
+    """Start a service that can reach what ``hosts`` names, and wait until it answers.
+
+    Without a token it makes one, and tells it.
+    """
     (folder / "hosts").write_text(hosts)
-    token, data = secrets.token_urlsafe(16), folder / "state"
+    data = folder / "state"
+    given = {} if token is None else {"SKITTER_TOKEN": token}
     words = ("--data", data, "--port", "0", "--workers", str(workers), "--allow-private")
     reach = ("--hosts", folder / "hosts")
-    with Background(folder, "up", *words, *reach, env={"SKITTER_TOKEN": token}) as up:
+    with Background(folder, "up", *words, *reach, env=given) as up:
         up.until_told("http://127.0.0.1:")
         port = up.told.partition("http://127.0.0.1:")[2]
         number = "".join(char for char in port[:5] if char.isdecimal())
-        service = Service(up, f"http://127.0.0.1:{number}", token, data)
+        known = token or (data / "token").read_text().strip()
+        service = Service(up, f"http://127.0.0.1:{number}", known, data)
         service.until("an answer", lambda: _answers(service.url), START_S)
         yield service
 
@@ -99,6 +105,7 @@ class Visitor:
         self, browser: Browser, service: Service, role: str, folder: Path, **given: Any
     ) -> None:
         width, height = given.pop("size", WIDE)
+        link = given.pop("link", None)
         self._context = browser.new_context(
             viewport={"width": width, "height": height}, accept_downloads=True, **given
         )
@@ -106,7 +113,7 @@ class Visitor:
         self.page: Page = self._context.new_page()
         self.trouble: list[str] = []
         self.elsewhere: list[str] = []
-        self._role = role
+        self._link = link or f"{service.url}/login#token={service.token_of(role)}"
         self.page.on("console", self._console)
         self.page.on("pageerror", lambda error: self.trouble.append(f"error: {error}"))
         self.page.on("dialog", self._dialog)
@@ -131,8 +138,7 @@ class Visitor:
 
     def sign_in(self) -> None:
         """Follow the link that ``skitter up`` prints."""
-        token = self.service.token_of(self._role)
-        self.page.goto(f"{self.service.url}/login#token={token}")
+        self.page.goto(self._link)
         self.page.wait_for_url(f"{self.service.url}/")
         self.ready()
 

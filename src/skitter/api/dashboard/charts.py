@@ -73,7 +73,9 @@ def chart(options: Options, label: str, classes: str = "") -> ui.echart:
 
 
 def redraw(shown: ui.echart, options: Options) -> None:
-    """Show other options in a chart."""
+    """Show other options in a chart; the same ones are not sent again."""
+    if shown.options == options:
+        return
     shown.options.clear()
     shown.options.update(options)
     shown.update()

@@ -133,7 +133,7 @@ def _visit(words: Words, at: int, visit: dict[str, Any]) -> tables.Cells:
     when = visit.get("fetched_at") or visit.get("at")
     return (
         {"id": str(at)}
-        | tables.cell("visit", visit.get("visit", at + 1))
+        | tables.cell("visit", visit.get("number", at + 1))
         | tables.badge_cell("outcome", str(visit.get("outcome") or ""), words)
         | tables.cell("status", visit.get("status"), str(visit.get("status") or ""))
         | tables.time_cell("at", str(when) if when else None, words)

@@ -10,10 +10,11 @@ from skitter.api.dashboard import charts
 from skitter.api.dashboard.format import listing, number, part_of_path, percent, size
 from skitter.api.dashboard.job_acts import acts, limits_form
 from skitter.api.dashboard.parts import (
+    Bars,
+    Changing,
     Tiles,
-    alarm,
+    alarms,
     bar,
-    bars,
     button,
     empty,
     facts,
@@ -34,7 +35,8 @@ from skitter.client.jobs import JobDetail
 
 _EVERY_S: Final = 2.0
 _BACK: Final = {
-    "minute": timedelta(hours=1),
+    "10s": timedelta(minutes=15),
+    "minute": timedelta(hours=2),
     "hour": timedelta(days=2),
     "day": timedelta(days=30),
 }
@@ -59,14 +61,14 @@ class OneJob:
 
     def __init__(self, viewer: Viewer, job: JobDetail) -> None:
         self._viewer, self._words, self._job = viewer, viewer.words, job
-        self._step = "minute"
+        self._step = "10s"
 
     async def draw(self) -> None:
         """Draw everything once; what changes is changed in place."""
         words = self._words
         with stack():
             self._head = bar()
-            self._alarms = stack("tight")
+            self._alarms = Changing()
             self._tiles = Tiles(
                 (key, words(f"job.{key}" if key in _OWN else f"jobs.{key}"))
                 for key in ("pages", "ok", "failed", "queued", "scheduled", "bytes")
@@ -94,12 +96,12 @@ class OneJob:
                     choice.on_value_change(lambda event: self._other_step(event.value))
                     self._chart = charts.chart(charts.count_bars("", []), words("job.speed"))
                 with panel(words("job.codes")):
-                    self._codes = stack("tight")
+                    self._codes = Bars(words("nothing_yet"), status_tone)
                     heading(words("job.errors"), 3)
-                    self._errors = stack("tight")
+                    self._errors = Bars(words("job.no_errors"), status_tone)
             with ui.element("div").classes("two"):
                 with panel(words("job.tab_spec")):
-                    self._facts = ui.element("div")
+                    self._facts = Changing()
                 with panel(words("job.limits")):
                     limits_form(self._viewer, self._job)
 
@@ -133,10 +135,8 @@ class OneJob:
         if changed:
             self._heading(job)
         self._numbers(job)
-        self._alarms.clear()
-        with self._alarms:
-            for text in job.alarms[:5]:
-                alarm(text)
+        told = job.alarms[:5]
+        self._alarms.set(told, lambda: alarms(told))
 
     def _heading(self, job: JobDetail) -> None:
         words = self._words
@@ -164,19 +164,10 @@ class OneJob:
             "scheduled", number(job.scheduled), f"{words('job.refused')}: {number(job.refused)}"
         )
         tiles.set("bytes", size(job.bytes), f"{words('job.duplicates')}: {number(job.duplicates)}")
-        self._bars(self._codes, job.status_codes, "nothing_yet")
-        self._bars(self._errors, job.errors, "job.no_errors")
-        self._facts.clear()
-        with self._facts:
-            self._what(job)
-
-    def _bars(self, box: ui.element, counts: dict[str, int], none: str) -> None:
-        box.clear()
-        with box:
-            if counts:
-                bars(listing(counts)[:8], status_tone)
-            else:
-                ui.label(self._words(none)).classes("faint")
+        self._codes.set(listing(job.status_codes)[:8])
+        self._errors.set(listing(job.errors)[:8])
+        fixed = (job.limits, job.rejected, job.sitemaps, job.stopped_by, job.owner, job.labels)
+        self._facts.set(fixed, lambda: self._what(job))
 
     def _what(self, job: JobDetail) -> None:
         words = self._words

@@ -85,6 +85,11 @@ def new_job_button(words: Words) -> ui.button:
     return made.props("data-new")
 
 
+def address_of_job(job: str) -> str:
+    """Return the address of the page of a job."""
+    return f"/jobs/{part_of_path(job)}"
+
+
 def columns(words: Words) -> list[tables.Column]:
     """Return the columns of a list of jobs."""
     return [
@@ -102,7 +107,7 @@ def columns(words: Words) -> list[tables.Column]:
 def row_of(job: JobRow, words: Words) -> tables.Cells:
     """Return a job as a row."""
     return (
-        tables.link_cell("id", job.id, f"/jobs/{part_of_path(job.id)}")
+        tables.link_cell("id", job.id, address_of_job(job.id))
         | tables.badge_cell("state", job.state, words, title=job.stopped_by)
         | tables.cell("kind", job.kind, words.known("kind", job.kind))
         | tables.cell("owner", job.owner)

@@ -24,6 +24,8 @@ _KEYS: Final = (("/", "keys.find"), ("n", "keys.new"), ("t", "keys.theme"), ("?"
 def frame(viewer: Viewer) -> ui.element:
     """Draw the frame; return the element that pages are drawn in."""
     words = viewer.words
+    # NiceGUI's own would have the navigation in it.
+    ui.query("main.q-page").props('role="none"')
     with ui.element("div").classes("shell"):
         links = _navigation(viewer)
         _top(viewer)

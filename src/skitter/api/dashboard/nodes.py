@@ -105,7 +105,8 @@ def workers_table(viewer: Viewer, again: Again) -> ui.table:
 
 def fill_workers(viewer: Viewer, shown: ui.table, workers: Sequence[WorkerRow]) -> None:
     """Put workers into their table."""
-    tables.refill(shown, (_worker(viewer, worker) for worker in workers))
+    running_first = sorted(workers, key=lambda worker: worker.state == "finished")
+    tables.refill(shown, (_worker(viewer, worker) for worker in running_first))
 
 
 async def _stop(viewer: Viewer, node: str, worker: int) -> None:

@@ -5,15 +5,16 @@ from datetime import UTC, datetime, timedelta
 from nicegui import ui
 
 from skitter.api.dashboard import charts
-from skitter.api.dashboard.format import listing, number, part_of_path, percent, rate, size
+from skitter.api.dashboard.format import listing, number, percent, rate, size
+from skitter.api.dashboard.jobs import address_of_job, new_job_button
 from skitter.api.dashboard.parts import (
+    Bars,
+    Changing,
     Tiles,
-    alarm,
-    bars,
-    button,
+    alarms,
+    bar,
     empty,
     heading,
-    inside,
     panel,
     stack,
     status_tone,
@@ -25,6 +26,7 @@ from skitter.client.events import SeriesAnswer, Stats
 
 _EVERY_S = 2.0
 _BACK = timedelta(minutes=15)
+_MOST = 8
 
 
 async def show(viewer: Viewer) -> None:
@@ -42,34 +44,37 @@ class Overview:
         self._viewer = viewer
         ui.page_title(f"{words('nav.overview')} · Skitter")
         with stack():
-            heading(words("nav.overview"))
-            self._alarms = ui.element("div").classes("stack tight")
+            with bar():
+                heading(words("nav.overview")).classes("grow")
+                if viewer.may(Role.OPERATOR):
+                    new_job_button(words)
+            self._alarms = Changing()
             self._tiles = Tiles(
                 (key, words(f"overview.{key}"))
                 for key in ("speed", "pages", "queued", "failed", "jobs", "workers")
             )
-            self._first = ui.element("div")
+            self._first = Changing("stack")
             self._charts()
             with ui.element("div").classes("two"):
-                self._busy = self._box("overview.by_job")
-                self._hosts = self._box("overview.busiest")
+                with panel(words("overview.by_job")):
+                    self._jobs = Bars(words("nothing_yet"), address=address_of_job)
+                with panel(words("overview.busiest")):
+                    self._hosts = Bars(words("nothing_yet"))
 
     def _charts(self) -> None:
         words = self._words
         with ui.element("div").classes("wide-narrow"):
             with panel(words("overview.speed_chart")):
                 self._speed = charts.chart(charts.lines([]), words("overview.speed_chart"))
-            self._codes = self._box("overview.codes")
+            with panel(words("overview.codes")):
+                self._codes = Bars(words("nothing_yet"), status_tone)
         with ui.element("div").classes("two"):
             with panel(words("overview.codes_chart")):
                 self._statuses = charts.chart(
                     charts.status_bars([]), words("overview.codes_chart"), "low"
                 )
-            self._nodes = self._box("overview.by_node")
-
-    def _box(self, title: str) -> ui.element:
-        with panel(self._words(title)):
-            return ui.element("div").classes("stack tight")
+            with panel(words("overview.by_node")):
+                self._nodes = Bars(words("nothing_yet"))
 
     async def refresh(self) -> None:
         """Ask how everything stands, and show it."""
@@ -103,48 +108,19 @@ class Overview:
 
     def _lists(self, stats: Stats) -> None:
         hour = stats.windows.get("hour")
-        self._fill(self._codes, listing(hour.status_codes if hour else {})[:8], tones=True)
-        self._fill(self._nodes, listing(stats.by_node)[:8])
-        self._fill(self._hosts, [(row.host, row.n) for row in stats.busiest_hosts[:8]])
-        self._jobs(stats)
-        self._alarms.clear()
-        with self._alarms:
-            for text in stats.alarms[:5]:
-                alarm(text)
-        self._welcome(stats)
+        self._codes.set(listing(hour.status_codes if hour else {})[:_MOST])
+        self._nodes.set(listing(stats.by_node)[:_MOST])
+        self._jobs.set(listing(stats.by_job)[:_MOST])
+        self._hosts.set((row.host, row.n) for row in stats.busiest_hosts[:_MOST])
+        told = stats.alarms[:_MOST]
+        self._alarms.set(told, lambda: alarms(told))
+        self._first.set(stats.jobs == 0, lambda: None if stats.jobs else self._welcome())
 
-    def _fill(self, box: ui.element, rows: list[tuple[str, float]], *, tones: bool = False) -> None:
-        box.clear()
-        with box:
-            if rows:
-                bars(rows, status_tone if tones else None)
-            else:
-                ui.label(self._words("nothing_yet")).classes("faint")
-
-    def _jobs(self, stats: Stats) -> None:
-        self._busy.clear()
-        with self._busy:
-            for job, n in listing(stats.by_job)[:8]:
-                with ui.element("div").classes("bar"):
-                    inside(job, f"/jobs/{part_of_path(job)}", "cut grow")
-                    ui.label(number(n)).classes("num")
-            if not stats.by_job:
-                ui.label(self._words("nothing_yet")).classes("faint")
-
-    def _welcome(self, stats: Stats) -> None:
+    def _welcome(self) -> None:
         words = self._words
-        self._first.clear()
-        if stats.jobs:
-            return
-        with (
-            self._first,
-            panel(),
-            empty(words("jobs.none"), words("jobs.none_next"), icon="rocket_launch"),
-        ):
+        with panel(), empty(words("jobs.none"), words("jobs.none_next"), icon="rocket_launch"):
             if self._viewer.may(Role.OPERATOR):
-                button(
-                    words("jobs.new"), lambda: ui.navigate.to("/jobs/new"), icon="add", style="main"
-                )
+                new_job_button(words)
 
     def _draw_speed(self, answer: SeriesAnswer) -> None:
         whole = [one for one in answer.series if "|" not in one.name]

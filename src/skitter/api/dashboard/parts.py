@@ -5,7 +5,7 @@ which NiceGUI would read as instructions.
 """
 
 from collections.abc import Awaitable, Callable, Iterable
-from typing import Final
+from typing import Final, NamedTuple
 
 from nicegui import ui
 
@@ -151,25 +151,93 @@ def empty(what: str, then: str, *, icon: str = "inbox") -> ui.element:
     return made
 
 
-def alarm(text: str) -> None:
-    """Show something an operator should look at."""
-    with ui.element("div").classes("alarm"):
-        ui.icon("warning_amber")
-        ui.label(text)
+def alarms(texts: Iterable[str]) -> None:
+    """Show what an operator should look at."""
+    for text in texts:
+        with ui.element("div").classes("alarm"):
+            ui.icon("warning_amber")
+            ui.label(text)
 
 
-def bars(counts: Iterable[tuple[str, float]], tones: Callable[[str], str] | None = None) -> None:
-    """Show counts as bars beside each other, as long as their share of the largest."""
-    rows = list(counts)
-    largest = max((n for _, n in rows), default=0) or 1
-    with ui.element("div").classes("bars"):
-        for name, n in rows:
-            ui.label(name).classes("cut").props["title"] = name
-            with ui.element("div").classes("track"):
-                fill = ui.element("div").classes("fill").style(f"width: {100 * n / largest:.1f}%")
-                if tones is not None:
-                    fill.classes(f"t-{tones(name)}")
-            ui.label(number(n)).classes("num")
+class Bars:
+    """Counts as bars, as long as their share of the largest; they change in place.
+
+    What is drawn anew while somebody clicks on it is not clicked.
+    """
+
+    def __init__(
+        self,
+        none: str,
+        tones: Callable[[str], str] | None = None,
+        address: Callable[[str], str] | None = None,
+    ) -> None:
+        self._tones, self._address = tones, address
+        self._rows: list[_Bar] = []
+        self._shown: list[tuple[str, float]] | None = None
+        self._none = ui.label(none).classes("faint")
+        self._box = ui.element("div").classes("bars")
+
+    def set(self, counts: Iterable[tuple[str, float]]) -> None:
+        """Show these, in this order."""
+        rows = list(counts)
+        if rows == self._shown:
+            return
+        self._shown = rows
+        largest = max((n for _, n in rows), default=0) or 1
+        self._none.set_visibility(not rows)
+        while len(self._rows) < len(rows):
+            self._add()
+        for at, row in enumerate(self._rows):
+            row.show(visible=at < len(rows))
+        for row, (name, n) in zip(self._rows, rows, strict=False):
+            self._fill(row, name, n, largest)
+
+    def _add(self) -> None:
+        with self._box:
+            with ui.element("a" if self._address else "div").classes("cut") as name:
+                text = ui.label().style("display: contents")
+            with ui.element("div").classes("track") as track:
+                fill = ui.element("div").classes("fill")
+            self._rows.append(_Bar(name, text, track, fill, ui.label().classes("num")))
+
+    def _fill(self, row: "_Bar", name: str, n: float, largest: float) -> None:
+        row.text.set_text(name)
+        row.name.props["title"] = name
+        if self._address is not None:
+            row.name.props["href"] = self._address(name)
+        row.fill.style(f"width: {100 * n / largest:.1f}%")
+        if self._tones is not None:
+            row.fill.classes(replace=f"fill t-{self._tones(name)}")
+        row.number.set_text(number(n))
+
+
+class _Bar(NamedTuple):
+    name: ui.element
+    text: ui.label
+    track: ui.element
+    fill: ui.element
+    number: ui.label
+
+    def show(self, *, visible: bool) -> None:
+        for part in (self.name, self.track, self.number):
+            part.set_visibility(visible)
+
+
+class Changing:
+    """A part of a page that is drawn anew only when what it shows has changed."""
+
+    def __init__(self, classes: str = "stack tight") -> None:
+        self._box = ui.element("div").classes(classes)
+        self._shown: object = None
+
+    def set(self, value: object, draw: Callable[[], object]) -> None:
+        """Draw ``value``, if it is another than before."""
+        if value == self._shown:
+            return
+        self._shown = value
+        self._box.clear()
+        with self._box:
+            draw()
 
 
 async def confirmed(question: str, yes: str, words: Words, *, danger: bool = True) -> bool:

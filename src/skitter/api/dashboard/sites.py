@@ -4,7 +4,7 @@ from typing import Final
 
 from nicegui import ui
 
-from skitter.api.dashboard.parts import bars, heading, panel, stack
+from skitter.api.dashboard.parts import Bars, heading, panel, stack
 from skitter.api.dashboard.session import Viewer
 from skitter.api.dashboard.site_names import Aliases, Robots
 from skitter.api.dashboard.site_settings import Blacklist, Effective, Settings
@@ -57,7 +57,5 @@ async def _ranks(viewer: Viewer, box: ui.element) -> None:
 
 def _rank(viewer: Viewer, title: str, hosts: list[HostCount]) -> None:
     with panel(title):
-        if hosts:
-            bars((row.host, round(row.n)) for row in hosts[:15])
-        else:
-            ui.label(viewer.words("nothing_yet")).classes("faint")
+        rows = ((row.host, round(row.n)) for row in hosts[:15])
+        Bars(viewer.words("nothing_yet")).set(rows)

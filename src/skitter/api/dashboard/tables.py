@@ -96,9 +96,11 @@ def on_act(shown: ui.table, act: Callable[[str, str], Awaitable[None]]) -> None:
 
 
 def refill(shown: ui.table, rows: Iterable[Cells]) -> None:
-    """Put other rows into a table."""
-    shown.rows = list(rows)
-    shown.update()
+    """Put other rows into a table; the same ones are not sent again."""
+    given = list(rows)
+    if shown.rows != given:
+        shown.rows = given
+        shown.update()
 
 
 def cell(
