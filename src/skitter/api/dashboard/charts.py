@@ -42,6 +42,12 @@ def lines(named: Sequence[tuple[str, Line]], *, unit: str = "", area: bool = Fal
     return _over_time(series, unit=unit, legend=len(named) > 1)
 
 
+def begun(line: Line, least: int = 18) -> list[tuple[int, float]]:
+    """Return a line from where something begins, but not less than its last points."""
+    first = next((at for at, (_, n) in enumerate(line) if n), len(line))
+    return list(line[max(0, min(first - 1, len(line) - least)) :])
+
+
 def status_bars(series: Sequence[Series]) -> Options:
     """Return a chart of stacked bars over time, one colour for each class of status codes."""
     classes: dict[str, dict[int, float]] = {}

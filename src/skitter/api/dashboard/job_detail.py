@@ -157,8 +157,10 @@ class OneJob:
         tiles = self._tiles
         words = self._words
         tiles.set("pages", number(job.pages), words("job.hosts") + f": {number(job.hosts)}")
-        tiles.set("ok", number(job.ok), percent(job.ok, job.pages))
-        tiles.set("failed", number(job.failed), percent(job.failed, job.pages))
+        # Pages that come again are counted at each visit.
+        visits = max(job.pages, job.ok + job.failed + job.refused)
+        tiles.set("ok", number(job.ok), percent(job.ok, visits))
+        tiles.set("failed", number(job.failed), percent(job.failed, visits))
         tiles.set("queued", number(job.queued), words("overview.leased", n=number(job.leased)))
         tiles.set(
             "scheduled", number(job.scheduled), f"{words('job.refused')}: {number(job.refused)}"
@@ -195,7 +197,9 @@ class OneJob:
         answer = await self._viewer.read(event_calls.series(name, step=self._step, since=since))
         if answer is not None:
             points = sorted(charts.total(answer.series).items())
-            charts.redraw(self._chart, charts.count_bars(self._words("jobs.pages"), points))
+            charts.redraw(
+                self._chart, charts.count_bars(self._words("jobs.pages"), charts.begun(points))
+            )
 
 
 _TABS: Final = ("overview", "pages", "rejects", "spec")

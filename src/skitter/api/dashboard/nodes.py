@@ -73,7 +73,8 @@ async def node_series(viewer: Viewer, node: str | None = None) -> Sequence[Serie
 def speed_lines(series: Sequence[Series], words: Words) -> charts.Options:
     """Return the chart of the speed of nodes, without the step that is not over."""
     named = [
-        (one.name.partition("node=")[2], charts.line_of(one.points, per=10)[:-1]) for one in series
+        (one.name.partition("node=")[2], charts.begun(charts.line_of(one.points, per=10)[:-1]))
+        for one in series
     ]
     return charts.lines(named, unit=words("unit.pages_per_second"), area=len(named) == 1)
 

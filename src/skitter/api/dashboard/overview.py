@@ -125,6 +125,6 @@ class Overview:
     def _draw_speed(self, answer: SeriesAnswer) -> None:
         whole = [one for one in answer.series if "|" not in one.name]
         line = [(at, n / 10) for at, n in sorted(charts.total(whole).items())]
-        options = charts.lines([(self._words("overview.speed"), line[:-1])], area=True,
-                               unit=self._words("unit.pages_per_second"))  # fmt: skip
-        charts.redraw(self._speed, options)
+        named = [(self._words("overview.speed"), charts.begun(line[:-1]))]
+        unit = self._words("unit.pages_per_second")
+        charts.redraw(self._speed, charts.lines(named, unit=unit, area=True))

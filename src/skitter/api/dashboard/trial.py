@@ -14,7 +14,7 @@ from skitter.client.pages import TrialAnswer
 from skitter.errors import ApiError
 
 _LINKS = 30
-_LONGEST = 600
+_LONGEST = 300
 
 
 class Trial:

@@ -1,4 +1,4 @@
-from skitter.api.dashboard.charts import line_of, lines, status_bars, total
+from skitter.api.dashboard.charts import begun, line_of, lines, status_bars, total
 from skitter.api.dashboard.i18n.words import Words
 from skitter.api.dashboard.nodes import speed_lines
 from skitter.client.events import Point, Series, Step
@@ -37,6 +37,15 @@ def test_the_speed_of_a_node_leaves_out_the_step_that_is_not_over() -> None:
     drawn = speed_lines([series("pages|node=harbour", 10, 20, 3)], Words("en"))
     assert drawn["series"][0]["name"] == "harbour"
     assert drawn["series"][0]["data"] == [[MS, 1.0], [MS + 10_000, 2.0]]
+
+
+def test_a_line_begins_where_something_happens_but_is_not_too_short() -> None:
+    line = [(at, float(at > 5)) for at in range(10)]
+    assert begun(line, least=3) == line[5:]
+    assert begun(line, least=8) == line[2:]
+    quiet = [(at, 0.0) for at in range(10)]
+    assert begun(quiet, least=4) == quiet[6:]
+    assert begun([], least=4) == []
 
 
 def test_names_are_values_and_never_keys() -> None:
