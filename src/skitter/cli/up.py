@@ -20,7 +20,8 @@ Host = Annotated[
     str | None,
     typer.Option(
         metavar="ADDRESS",
-        help="Address to listen on; default 127.0.0.1, which only this machine can reach.",
+        help="Address to listen on; default 127.0.0.1, which only this machine can reach. Another"
+        " one needs a token that you choose.",
     ),
 ]
 Port = Annotated[int | None, typer.Option(metavar="N", help="Port to listen on; default 8440.")]
@@ -28,7 +29,8 @@ Token = Annotated[
     str | None,
     typer.Option(
         metavar="T",
-        help="What nodes have to know; better in SKITTER_TOKEN. Default: made, kept in --data.",
+        help="What people and nodes have to know; better in SKITTER_TOKEN. Default: made, kept in"
+        " --data.",
     ),
 ]
 Data = Annotated[
@@ -41,7 +43,7 @@ Store = Annotated[
     str | None,
     typer.Option(
         metavar="URL",
-        help="Be a node of this Redis or Valkey instead; then no master runs here.",
+        help="Work on this Redis or Valkey instead; several may, each with its own API.",
     ),
 ]
 Workers = Annotated[
@@ -67,10 +69,12 @@ def up(  # noqa: PLR0913, PLR0917  one parameter a flag; the values are read fro
     quiet: flag.Quiet = None,
     log_json: flag.LogJson = None,
 ) -> None:
-    """Serve crawls from this machine: workers here, and nodes on others that join with the token.
+    """Serve crawls from this machine: an API with a dashboard, workers, and nodes elsewhere.
 
-    Runs until Ctrl-C. Jobs come with: skitter job add FILE --data DIR; their records go to
-    DIR/out/ID.jsonl unless they name files.
+    Runs until Ctrl-C. Jobs come over the API, from the dashboard, or with: skitter job add FILE
+    --data DIR; their records go to DIR/out/ID.jsonl unless they name files. Whoever shows the token
+    may do everything; DIR/token.operator and DIR/token.reader may do less, DIR/token.node is for
+    nodes.
     """
     from skitter.wiring.service_child import ServiceChild  # noqa: PLC0415  not for --help
 
