@@ -1,9 +1,9 @@
 """How many URLs a second the page index answers for: ``python -m bench.lookups``.
 
-Makes a store of a million pages, starts ``skitter up`` on it with everything bound to one core and
-asked over HTTP from the other, in batches of 20 and of 300. A tenth of the URLs is not there; as many
-are asked for by where a redirect led. Told are URLs in a second of the clock, and in a second of the
-core's time, which counts where others use it too. ``--data DIR`` keeps the store for the next time.
+Makes a store of a million pages, starts ``skitter up`` on it with everything bound to one core, and
+asks over HTTP from the other, in batches of 20 and of 300. A tenth of the URLs is not there, and a
+tenth is asked for by where a redirect led. Told are URLs in a second of the clock, and in a second
+of the core's time, which counts where others use it too. ``--data DIR`` keeps the store for later.
 """
 
 import argparse
