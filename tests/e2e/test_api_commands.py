@@ -1,4 +1,4 @@
-"""Commands with --api say and do what they do with --data, against a real ``skitter up``."""
+"""Commands with --api say and do what they do with --data and --store, beside ``skitter up``."""
 
 import json
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ import pytest
 from clusters import ManyHosts
 from crawling import Ended, command
 from service import ADMIN, TOKENS, Up
-from stores import wait_until
+from stores import own_store, wait_until
 
 from skitter import Client
 from skitter.client.jobs import JobChange
@@ -20,15 +20,16 @@ pytestmark = pytest.mark.e2e
 class Place:
     """A service, and a finished job in it that was added over its API."""
 
-    def __init__(self, up: Up, site: ManyHosts) -> None:
+    def __init__(self, up: Up, site: ManyHosts, *direct: str) -> None:
         self.up = up
         self.site = site
         self.api = ("--api", up.url, "--token", ADMIN)
-        self.data = ("--data", str(up.data))
+        self.direct = direct
+        """Flags that name what the service itself goes by."""
 
     def both(self, *words: str | Path) -> Ended:
         """Run a command on the directory and over the API; both have to end alike."""
-        here, there = command(*words, *self.data), command(*words, *self.api)
+        here, there = command(*words, *self.direct), command(*words, *self.api)
         assert (there.code, there.out) == (here.code, here.out)
         return there
 
@@ -39,14 +40,18 @@ class Place:
         return path
 
 
-@pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+@pytest.fixture(scope="module", params=["embedded", "redis"])
+def place(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Place]:
     folder = tmp_path_factory.mktemp("service")
+    store = ("--store", own_store()) if request.param == "redis" else ()
     with ManyHosts(hosts=3, pages=4) as site:
         (folder / "hosts").write_text(site.hosts_file)
-        up = Up(folder, "--workers", "1", "--allow-private", "--hosts", folder / "hosts")
+        reach = ("--allow-private", "--hosts", folder / "hosts")
+        up = Up(folder, "--workers", "1", *reach, *store)
         with up.start():
-            place = Place(up, site)
+            place = Place(up, site, *(store or ("--data", str(up.data))))
             added = command("job", "add", place.job("many"), *place.api)
             assert (added.code, added.out) == (0, "many\n"), added.err
             assert "job many: added; " in added.err
@@ -93,12 +98,12 @@ def test_records_come_out_byte_for_byte(place: Place, tmp_path: Path) -> None:
 def test_nodes_are_listed_shown_and_given_orders(place: Place) -> None:
     rows, here = (
         list(map(json.loads, command("nodes", "list", *flags, "--json").out.splitlines()))
-        for flags in (place.api, place.data)
+        for flags in (place.api, place.direct)
     )
     node = rows[0]["node"]
     assert [set(row) for row in rows] == [set(row) for row in here]
     shown = json.loads(command("nodes", "show", node, *place.api, "--json").out)
-    alike = json.loads(command("nodes", "show", node, *place.data, "--json").out)
+    alike = json.loads(command("nodes", "show", node, *place.direct, "--json").out)
     assert list(shown) == list(alike)
     assert set(shown["workers"][0]) == set(alike["workers"][0])
     started = command("nodes", "start", node, "--count", "1", *place.api)
