@@ -1,0 +1,86 @@
+"""The API on a store that many share: answered without a master, by any of several."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from service import ADMIN, bearer
+from stores import own_store
+
+from skitter.api.app import create_app
+from skitter.wiring.service import ServiceOptions, open_service
+
+JOB: dict[str, Any] = {"id": "one", "entries": ["http://one.test/"], "owner": "ana"}
+
+
+@asynccontextmanager
+async def client(folder: Path, url: str) -> AsyncIterator[httpx.AsyncClient]:
+    options = ServiceOptions(token=ADMIN, data=str(folder), store=url)
+    async with open_service(options) as service:
+        app = create_app(service)
+        transport = httpx.ASGITransport(app, raise_app_exceptions=False)
+        async with (
+            app.router.lifespan_context(app),
+            httpx.AsyncClient(
+                transport=transport, base_url="http://skitter", headers=bearer()
+            ) as http,
+        ):
+            yield http
+
+
+@pytest.mark.parametrize("kind", ["redis", "cluster"])
+async def test_two_services_of_one_store_are_alike(tmp_path: Path, kind: str) -> None:
+    url = own_store(kind)
+    async with client(tmp_path, url) as one, client(tmp_path, url) as two:
+        key = {"Idempotency-Key": "k"}
+        added = await one.post("/v1/jobs", json=JOB, headers=key)
+        assert added.status_code == 201, added.text
+        again = await two.post("/v1/jobs", json=JOB, headers=key)
+        assert (again.status_code, again.content) == (201, added.content)
+        assert again.headers["idempotency-replayed"] == "true"
+        shown = await two.get("/v1/jobs/one")
+        assert (shown.json()["queued"], shown.json()["owner"]) == (1, "ana")
+
+        assert (await one.post("/v1/jobs/one/pause")).json()["state"] == "paused"
+        wish = {"owner": "bo", "limits": {"pages": 3}}
+        changed = await two.patch("/v1/jobs/one", json=wish)
+        assert changed.status_code == 200, changed.text
+        row = (await one.get("/v1/jobs/one")).json()
+        assert (row["owner"], row["limits"]["pages"], row["state"]) == ("bo", 3, "paused")
+        timed = await two.patch("/v1/jobs/one", json={"limits": {"time": 5}})
+        assert (timed.status_code, timed.json()["error"]["field"]) == (422, "limits.time")
+
+        cleared = await one.post("/v1/jobs/one/clear", json={"class": "data", "restart": True})
+        assert cleared.json()["cleared"] == 1
+        why = (await two.get("/v1/pages", params={"url": "http://one.test/"})).json()
+        assert (why["known"], why["jobs"][0]["state"]) == (True, "queued")
+        assert (await one.delete("/v1/jobs/one")).status_code == 204
+        assert (await two.get("/v1/jobs/one")).status_code == 404
+
+
+async def test_settings_nodes_and_aliases_are_those_of_the_store(tmp_path: Path) -> None:
+    url = own_store()
+    async with client(tmp_path, url) as one, client(tmp_path, url) as two:
+        put = await one.put("/v1/settings/x.test", json={"delay": 3})
+        assert put.status_code == 200, put.text
+        [row] = (await two.get("/v1/settings")).json()["settings"]
+        assert (row["pattern"], row["settings"]) == ("x.test", {"delay": 3.0})
+        assert (await two.delete("/v1/settings/x.test")).status_code == 200
+        assert (await one.get("/v1/nodes")).json()["nodes"] == []
+        assert (await one.get("/v1/nodes/none")).status_code == 404
+        await one.post("/v1/jobs", json=JOB)
+        assert (await two.get("/v1/aliases")).json() == {"aliases": []}
+        assert (await two.delete("/v1/aliases/two.test")).status_code == 404
+        assert (await one.get("/v1/me")).json()["store"].startswith("redis")
+
+
+async def test_files_are_refused_where_nobody_writes_them(tmp_path: Path) -> None:
+    async with client(tmp_path, own_store()) as http:
+        wish = {**JOB, "sinks": [{"type": "jsonl", "path": "x.jsonl"}]}
+        answer = await http.post("/v1/jobs", json=wish)
+        assert (answer.status_code, answer.json()["error"]["field"]) == (422, "sinks[0]")
+        private = await http.post("/v1/jobs", json={**JOB, "entries": ["http://10.0.0.1/"]})
+        assert private.json()["error"]["field"] == "entries[0]"
