@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from importlib.util import find_spec
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Protocol
@@ -44,6 +45,7 @@ def up_on(params: Mapping[str, object], child: ServiceChild) -> int:
 
     ``child`` is the process for people, which loads itself meanwhile.
     """
+    _require_api()
     given = {name: params[name] for name in Settings.model_fields if params.get(name) is not None}
     resolved = resolve(given, os.environ, Path.cwd())
     settings = resolved.settings
@@ -62,6 +64,15 @@ def up_on(params: Mapping[str, object], child: ServiceChild) -> int:
             lambda: _announced(options, open_up(options)), make_display(quiet=options.quiet)
         )
     return INTERRUPTED
+
+
+def _require_api() -> None:
+    """Raise when the API was left out of this installation."""
+    for name in ("fastapi", "httptools", "nicegui", "uvicorn"):
+        if find_spec(name) is None:
+            raise ConfigError(
+                f"{name} is missing, which serves the API; pip install 'skitter[api]'"
+            )
 
 
 def _shared(resolved: Resolved, options: UpOptions) -> AbstractAsyncContextManager[Up]:

@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 from crawling import command
 
+from skitter.cli import up_run
 from skitter.cli.up_run import DEFAULT_PORT, up_options
 from skitter.config import resolve
+from skitter.errors import ConfigError
 from skitter.wiring.up import UpOptions
 
 
@@ -63,6 +65,40 @@ def test_numbers_that_make_no_sense_are_refused_in_one_line(flags: list[str]) ->
     assert (ended.code, ended.out) == (2, "")
     [line] = ended.err.splitlines()
     assert line.startswith(f"skitter: {flags[0]}: ")
+
+
+def test_an_installation_without_the_api_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(up_run, "find_spec", lambda name: None)
+    ended = command("up", "--port", "0")
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err.endswith("which serves the API; pip install 'skitter[api]'\n")
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "10.0.0.5", "::", "example.com"])
+def test_an_address_that_others_reach_wants_a_token(host: str) -> None:
+    with pytest.raises(ConfigError, match="wanted a token"):
+        options(host=host)
+    assert options(host=host, token="chosen").host == host
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.0.0.9", "::1", "localhost"])
+def test_an_address_of_this_machine_wants_none(host: str) -> None:
+    assert options(host=host).token == ""
+
+
+def test_sinks_of_the_file_are_for_jobs_of_the_api(here: Path) -> None:
+    (here / "skitter.toml").write_text('[sinks.lake]\ntype = "jsonl"\npath = "{job}.jsonl"\n')
+    assert options().sinks == {"lake": {"type": "jsonl", "path": "{job}.jsonl"}}
+    (here / "skitter.toml").write_text('[sinks.lake]\ntype = "jsonl"\n')
+    with pytest.raises(ConfigError, match=r"skitter.toml: sinks\.lake\.path: missing"):
+        options()
+    url = 'url = "postgresql://me:secret@db/x"'
+    (here / "skitter.toml").write_text(f'[sinks.db]\ntype = "postgresql"\n{url}\n')
+    with pytest.raises(ConfigError, match="write env:NAME") as refused:
+        options()
+    assert "secret" not in str(refused.value)
 
 
 @pytest.mark.parametrize("words", [["list"], ["show", "x"]])
