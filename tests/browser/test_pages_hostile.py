@@ -59,6 +59,12 @@ def _is_inert(page: Page) -> None:
     assert page.locator(".page img, .page svg[onload], .page script").count() == 0
 
 
+def _crawl_evil(service: Service, evil: SmallSite) -> None:
+    """Add the job, which is the same one when it is there."""
+    fields = {"said": "//h1/text()"}
+    service.add_job(id="evil", entries=[evil.url()], detail={"fields": fields})
+
+
 def _until_finished(service: Service, job: str) -> None:
     service.until("its end", lambda: service.job(job)["state"] == "finished")
 
@@ -68,7 +74,7 @@ def test_hostile_records_are_inert_on_every_page(visit: Visit, evil: SmallSite) 
     page, service = visitor.page, visitor.service
     visitor.go("/live")
     rules = {"fields": {"said": "//h1/text()", "must": {"css": "h6::text", "required": True}}}
-    service.add_job(id="evil", entries=[evil.url()], detail={"fields": {"said": "//h1/text()"}})
+    _crawl_evil(service, evil)
     service.add_job(id="evil-rejected", entries=[evil.url()], detail=rules)
     page.get_by_text(ATTACKS[0]).first.wait_for()
     _is_inert(page)
@@ -91,6 +97,7 @@ def test_hostile_records_are_inert_on_every_page(visit: Visit, evil: SmallSite) 
 def test_a_hostile_record_is_inert_where_it_is_read(visit: Visit, evil: SmallSite) -> None:
     visitor = visit()
     page, service = visitor.page, visitor.service
+    _crawl_evil(service, evil)
     _until_finished(service, "evil")
     rows = service.api("GET", "/v1/jobs/evil/pages?limit=100")["pages"]
     assert len(rows) == len(ATTACKS) + 1

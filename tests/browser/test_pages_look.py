@@ -1,9 +1,13 @@
 """How pages look and are used: widths, themes, languages, the keyboard, roles, signing in."""
 
+import time
 from collections.abc import Callable
 
 import pytest
 from browsing import NARROW, WIDE, Visitor
+
+from skitter.api.auth import COOKIE, SESSION_S, Keys
+from skitter.client.base import Role
 
 pytestmark = pytest.mark.e2e
 
@@ -102,6 +106,19 @@ def test_signing_out_and_in_again(visit: Visit) -> None:
     visitor.trouble.clear()  # the browser itself notes that 401
     page.goto(f"{visitor.service.url}/jobs")
     assert "/login?next=%2Fjobs" in page.url
+    page.get_by_label("Access token").fill(visitor.service.token)
+    page.keyboard.press("Enter")
+    page.get_by_role("heading", name="Jobs", level=1).wait_for()
+
+
+def test_a_session_that_ends_leads_to_the_login_and_back(visit: Visit) -> None:
+    visitor = visit()
+    page, url = visitor.page, visitor.service.url
+    soon = Keys(visitor.service.token).cookie(Role.ADMIN, time.time() - SESSION_S + 4)
+    page.context.clear_cookies(name=COOKIE)
+    page.context.add_cookies([{"name": COOKIE, "value": soon, "url": url}])
+    visitor.go("/jobs")
+    page.wait_for_url(f"{url}/login?next=%2Fjobs")
     page.get_by_label("Access token").fill(visitor.service.token)
     page.keyboard.press("Enter")
     page.get_by_role("heading", name="Jobs", level=1).wait_for()

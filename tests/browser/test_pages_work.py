@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from browsing import Visitor, start_service
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Locator, Page, expect
 
 from skitter.demo.child import DemoProcess
 from skitter.demo.model import Target
@@ -52,6 +52,42 @@ def _open_an_article(visitor: Visitor) -> None:
     assert page.locator("pre.text").first.inner_text().count(" ") > 50
     outside = page.locator("main.page a[target=_blank]").first
     assert outside.get_attribute("rel") == "noopener noreferrer nofollow"
+
+
+def test_a_job_is_written_as_toml_and_tried_on_a_page(visit: Visit, demo_web: DemoProcess) -> None:
+    visitor = visit("operator")
+    page = visitor.page
+    goods = demo_web.web.url(Target("shop", "/p/3-steel-classic-rake"))
+    job = f"""
+        id = "rakes"
+        entries = ["{goods}"]
+        depth = 0
+        [detail.fields]
+        name = {{css = "h1::text", required = true}}
+        colour = {{css = "h6::text", required = true}}
+    """
+    visitor.go("/jobs/new")
+    page.get_by_role("tab", name="TOML or JSON").click()
+    raw = page.get_by_role("textbox", name="TOML or JSON")
+    raw.fill("id = ")
+    page.get_by_text("not valid TOML").wait_for()
+    raw.fill(job)
+    page.get_by_text("Ready to be created").wait_for()
+    visitor.button("Try").click()
+    page.get_by_text("Missing: colour").wait_for()
+    page.get_by_text("Steel Classic Rake").first.wait_for()
+    visitor.button("Create job").click()
+    page.wait_for_url(f"{visitor.service.url}/jobs/rakes")
+    visitor.go("/rejects?job=rakes")
+    visitor.until("its reject", lambda: _again(visitor).count() == 1)
+    page.get_by_role("cell", name="colour").wait_for()
+
+
+def _again(visitor: Visitor) -> Locator:
+    visitor.go("/rejects?job=rakes")
+    visitor.page.locator("main.page h1").wait_for()
+    visitor.page.wait_for_timeout(500)
+    return visitor.page.locator("tbody tr")
 
 
 def test_a_worker_is_stopped_and_charts_move(visit: Visit, demo_web: DemoProcess) -> None:

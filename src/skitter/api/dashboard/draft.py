@@ -79,7 +79,8 @@ def read_draft(draft: Draft, words: Words) -> tuple[Spec, Faults]:
     _put(spec, ("labels",), _pairs(draft, "labels", words, faults))
     _put(spec, ("sinks",), [{"name": name} for name in draft.sinks])
     _put_of_kind(draft, spec, words, faults)
-    return spec, faults or check_spec(spec)
+    # What was no number is left out of the job, and is none of its faults.
+    return spec, check_spec(spec) | faults
 
 
 def read_raw(text: str, words: Words) -> tuple[Spec, Faults]:

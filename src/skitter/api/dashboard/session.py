@@ -79,7 +79,7 @@ class Viewer:
     def refused(self, error: ApiError) -> None:
         """Say that something was not done, and why."""
         if error.status == 401:
-            ui.navigate.to("/login")
+            ui.run_javascript("skitter.signIn()")
             return
         ui.notify(
             self.sentence(error), type="negative", position="top", multi_line=True, timeout=8000
@@ -100,7 +100,7 @@ class Viewer:
     def say_lost(self, error: ApiError) -> None:
         """Say that the service did not answer, until it does."""
         if error.status == 401:
-            ui.navigate.to("/login")
+            ui.run_javascript("skitter.signIn()")
         elif self._lost is not None and self._lost_text is not None:
             self._lost_text.set_text(self.sentence(error))
             self._lost.set_visibility(True)

@@ -74,6 +74,7 @@ class Robots:
             with bar():
                 self._host = ui.input(words("sites.alias")).classes("grow")
                 self._host.props("outlined dense").on("keydown.enter", self._look)
+                self._host.props["data-field"] = "robots"
                 button(words("sites.check"), self._look, icon="search")
             with ui.element("pre").classes("log") as self._box:
                 self._text = ui.label().style("display: contents")

@@ -171,6 +171,7 @@ class Effective:
             with bar():
                 self._host = ui.input(words("sites.alias")).classes("grow")
                 self._host.props("outlined dense").on("keydown.enter", self._check)
+                self._host.props["data-field"] = "effective"
                 button(words("sites.check"), self._check, icon="search")
             columns = [
                 tables.Column("key", words("rejects.field")),

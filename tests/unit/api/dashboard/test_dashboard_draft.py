@@ -111,6 +111,11 @@ def test_what_is_wrong_is_told_at_its_field(draft: Draft, field: str) -> None:
     assert faults[field]
 
 
+def test_several_things_that_are_wrong_are_told_at_once() -> None:
+    draft = Draft(entries="ftp://example.com/", pages="many", refresh="10x")
+    assert read_draft(draft, ENGLISH)[1].keys() == {"entries", "pages", "refresh"}
+
+
 def test_text_may_be_toml_or_json() -> None:
     toml = f'kind = "news"\nentries = ["{HOME}"]\n[limits]\npages = 5\n'
     wanted = {"kind": "news", "entries": [HOME], "limits": {"pages": 5}}

@@ -51,8 +51,8 @@ ENGLISH: Final = {
     "login.token": "Access token",
     "login.enter": "Sign in",
     "login.hint": (
-        "skitter up printed the token when it started; it is also in the file “token” of its "
-        "data directory."
+        "skitter up printed the token when it started; it is also in the file named token in "
+        "its data directory."
     ),
     "login.wrong": "This token is not right.",
     "login.often": "Too many tries; wait a moment.",

@@ -34,6 +34,7 @@
 
   window.skitter = {
     toggleTheme() { remember("skitter_theme", isDark() ? "light" : "dark"); paint(); },
+    signIn() { location.assign("/login?next=" + encodeURIComponent(location.pathname + location.search)); },
     async leave() {
       await fetch("/logout", { method: "POST", headers: { "X-Skitter": "1" } }).catch(() => undefined);
       location.assign("/login");
