@@ -32,7 +32,7 @@ class Happening(msgspec.Struct, omit_defaults=True, kw_only=True, gc=False):
     """Something that has happened."""
 
     type: str
-    """page, job or alarm."""
+    """page, job, alarm, node or setting."""
     at: str
     job: str | None = None
     kind: str | None = None
@@ -99,11 +99,30 @@ def rfc3339(at_ms: int) -> str:
 
 
 async def tell_job(frontier: Frontier, clock: Clock, job: str, what: str) -> None:
-    """Let everyone know what became of a job; what was done stays done if that fails."""
-    happening = Happening(type="job", at=rfc3339(clock.now_ms()), job=job, message=what)
+    """Let everyone know what became of a job."""
+    at = rfc3339(clock.now_ms())
+    await _tell(frontier, Happening(type="job", at=at, job=job, message=what))
+
+
+async def tell_node(frontier: Frontier, clock: Clock, node: str, what: str) -> None:
+    """Let everyone know what a node was told to do."""
+    at = rfc3339(clock.now_ms())
+    await _tell(frontier, Happening(type="node", at=at, node=node, message=what[:MAX_MESSAGE]))
+
+
+async def tell_setting(frontier: Frontier, clock: Clock, pattern: str, what: str) -> None:
+    """Let everyone know what was said of the sites of a pattern."""
+    at = rfc3339(clock.now_ms())
+    message = f"{pattern}: {what}"[:MAX_MESSAGE]
+    await _tell(frontier, Happening(type="setting", at=at, host=pattern, message=message))
+
+
+async def _tell(frontier: Frontier, happening: Happening) -> None:
+    """Publish it; what was done stays done if that fails."""
     try:
         async with asyncio.timeout(TELL_S):
             await frontier.publish([encode_happening(happening)])
     except (SkitterError, TimeoutError) as error:
         why = str(error) or "the store does not answer"
-        log.warning("nobody was told that job %s was %s: %s", job, what, why)
+        who = happening.job or happening.node or happening.host
+        log.warning("nobody was told of %s %s: %s: %s", happening.type, who, happening.message, why)

@@ -57,6 +57,7 @@ class NodesKeeper:
         *,
         has_table: bool,
     ) -> None:
+        self._frontier = frontier
         self._orders = NodeOrders(frontier, reader, clock)
         self._clock = clock
         self._look = look
@@ -95,13 +96,21 @@ class NodesKeeper:
                 "count": int(count),
             }:
                 started = await self._orders.start(name, kind=kind, priority=priority, count=count)
+                await self._tell(name, f"started {len(started)} for {kind}")
                 return [{"node": name, **worker_facts(worker)} for worker in started]
             case {"nodes": "stop", "node": str(name), "worker": int(number)}:
-                return [{"node": name, **worker_facts(await self._orders.stop(name, number))}]
+                stopped = await self._orders.stop(name, number)
+                await self._tell(name, f"stopped worker {number}")
+                return [{"node": name, **worker_facts(stopped)}]
             case {"nodes": "logs", "node": str(name)}:
                 return _told(await self._orders.logs(name, _wanted(question)))
             case _:
                 raise ConfigError(f"no question about nodes: {sorted(question)}")
+
+    async def _tell(self, node: str, what: str) -> None:
+        from skitter.crawl.happenings import tell_node  # noqa: PLC0415  not for every command
+
+        await tell_node(self._frontier, self._clock, node, what)
 
     async def _everyone(self, nodes: list[NodeState]) -> Everyone:
         return Everyone(

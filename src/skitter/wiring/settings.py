@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from functools import partial
 
 from skitter.clock import Clock
+from skitter.crawl.happenings import tell_setting
 from skitter.crawl.inspect import Answer, Question, error_facts
 from skitter.errors import ConfigError, SkitterError
 from skitter.frontier.tuning import OpenStore, Tuning
@@ -67,6 +68,9 @@ class SettingsKeeper:
         await self._live.refresh(self._store)
         named = set(keys) or set(before.rows[row.pattern].values)
         known = await self._tune(row.pattern, named)
+        what = "set" if row.values else "unset"
+        said = f"{what} by {row.by}" if row.by else what
+        await tell_setting(self._store, self._clock, row.pattern, said)
         return {**_row_facts(row, before.with_row(row)), "known_hosts": known}
 
     async def _write(self, make: Callable[[Table], Row]) -> tuple[Table, Row]:

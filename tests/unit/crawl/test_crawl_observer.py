@@ -218,7 +218,7 @@ async def test_a_job_is_what_it_is_though_nobody_can_be_told(
     store: Any = Store()
     store.broken = True
     await tell_job(store, rig.equipment.clock, "job", "paused")
-    assert "nobody was told that job job was paused: the disk is full" in caplog.text
+    assert "nobody was told of job job: paused: the disk is full" in caplog.text
 
 
 def test_half_a_character_does_not_keep_a_page_from_being_told() -> None:

@@ -166,3 +166,16 @@ async def test_only_operators_add_webhooks(world: World) -> None:
         assert (short.status_code, short.json()["error"]["field"]) == (422, "secret")
         kind = await operator.post("/v1/webhooks", json={**wish, "types": ["weather"]})
         assert (kind.status_code, kind.json()["error"]["field"]) == (422, "types[0]")
+
+
+async def test_what_is_said_of_sites_and_machines_is_told(world: World) -> None:
+    async with listening(world.port, READER, "?types=setting,node") as ears:
+        question = {"settings": "set", "pattern": "a.example", "words": ["delay=2"], "by": "me"}
+        await world.here.service.ask(question)
+        await ears.until(1)
+    [event] = ears.heard
+    assert (event["type"], event["host"], event["message"]) == (
+        "setting",
+        "a.example",
+        "a.example: set by me",
+    )
