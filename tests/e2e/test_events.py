@@ -10,12 +10,14 @@ from pathlib import Path
 
 import httpx
 import pytest
+import redis
 from aiohttp import web
 from bench.endless_web import endless_web
 from clusters import Background, gone
 from crawling import command
 from listening import Event, listening
 from service import ADMIN, TOKENS, Up, service_pid
+from stores import own_store
 
 pytestmark = pytest.mark.e2e
 
@@ -40,7 +42,8 @@ async def at_work(folder: Path, *words: str) -> AsyncIterator[tuple[Up, Backgrou
         with await asyncio.to_thread(place.start) as up:
             job = folder / "job.toml"
             job.write_text(JOB.format(entries=json.dumps(endless.entries(HOSTS))))
-            added = await asyncio.to_thread(command, "job", "add", job, "--data", place.data)
+            where = words or ("--data", str(place.data))
+            added = await asyncio.to_thread(command, "job", "add", job, *where)
             assert added.code == 0, added.err
             yield place, up
 
@@ -152,3 +155,25 @@ async def _is_back(place: Up) -> bool:
             return (await http.get("/healthz")).status_code == 200
         except httpx.TransportError:
             return False
+
+
+async def test_listeners_go_on_at_another_service_of_the_same_store(tmp_path: Path) -> None:
+    redis_url = own_store()
+    shared = ("--store", redis_url)
+    async with at_work(tmp_path / "one", *shared) as (first, up):
+        second = Up(tmp_path / "two", *shared, "--workers", "0")
+        with await asyncio.to_thread(second.start):
+            ears = Ears(first.port)
+            async with asyncio.timeout(60):
+                await ears.listen(40)
+                os.kill(service_pid(up), signal.SIGKILL)
+                ears.port = second.port
+                await ears.listen(120)
+    server, _, namespace = redis_url.partition("?namespace=")
+    with redis.Redis.from_url(server) as client:
+        [stream] = client.scan_iter(match=f"*{namespace}*events*", _type="stream")
+        first_id, last_id = ears.heard[0]["id"], ears.heard[-1]["id"]
+        kept = client.xrange(stream, first_id, last_id)
+    ids = [tuple(map(int, event["id"].split("-"))) for event in ears.heard]
+    assert ids == sorted(set(ids))
+    assert len(kept) == ears.known - ears.heard[0].get("dropped", 0)
