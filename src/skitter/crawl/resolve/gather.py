@@ -1,7 +1,7 @@
 """One call for many callers: what comes while a call is under way goes together with the next.
 
-Nobody waits for company: the first caller's items go at once. The busier it is, the larger the
-calls become by themselves.
+Whoever comes to an idle one goes at once, without waiting for company. The busier it is, the larger
+the calls become by themselves; a pause between calls makes them fewer where each is dear.
 """
 
 import asyncio
@@ -16,10 +16,16 @@ class Gather(Generic[T, R]):
     """Calls ``ask`` with the items of all who wait; it answers one result for each, in order."""
 
     def __init__(
-        self, ask: Callable[[Sequence[T]], Awaitable[Sequence[R]]], most: int = 2_000
+        self,
+        ask: Callable[[Sequence[T]], Awaitable[Sequence[R]]],
+        most: int = 2_000,
+        pause_s: float = 0.0,
     ) -> None:
         self._ask = ask
         self._most = most
+        self._pause_s = pause_s
+        """From the beginning of a call to that of the next, at least."""
+        self._begun = float("-inf")
         self._waiting: list[tuple[Sequence[T], asyncio.Future[Sequence[R]]]] = []
         self._running: asyncio.Task[None] | None = None
 
@@ -44,9 +50,17 @@ class Gather(Generic[T, R]):
     async def _run(self) -> None:
         try:
             while self._waiting:
+                await self._pause()
                 await self._serve(self._take())
         finally:
             self._running = None
+
+    async def _pause(self) -> None:
+        if self._pause_s:
+            now = asyncio.get_running_loop().time
+            if (wait_s := self._begun + self._pause_s - now()) > 0:
+                await asyncio.sleep(wait_s)
+            self._begun = now()
 
     def _take(self) -> list[tuple[Sequence[T], asyncio.Future[Sequence[R]]]]:
         """Return who is served next: as many as one call takes, and one at least."""

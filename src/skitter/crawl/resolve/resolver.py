@@ -23,6 +23,9 @@ from skitter.errors import NotFound
 POLL_S = 1.0
 """When whoever waits looks without having been told to; the next time after twice as long."""
 
+PAUSE_S = 0.01
+"""From one call to the store to the next of its kind, while many submit."""
+
 State = Literal["done", "pending", "blocked", "invalid"]
 
 
@@ -73,13 +76,14 @@ class Resolver:
 
     def __init__(self, desk: Desk) -> None:
         self._with = desk
-        self._keep = Gather(self._keep_tickets)
-        self._queue = Gather(self._offer)
+        self._found = Gather(self._look_up, pause_s=PAUSE_S)
+        self._keep = Gather(self._keep_tickets, pause_s=PAUSE_S)
+        self._queue = Gather(self._offer, pause_s=PAUSE_S)
 
     async def close(self) -> None:
         """Let what is under way end."""
-        await self._keep.close()
-        await self._queue.close()
+        for gather in (self._found, self._keep, self._queue):
+            await gather.close()
 
     async def submit(self, asked: Asked) -> Answer:
         """Take URLs; raises ``Overloaded`` when too many wait already."""
@@ -118,9 +122,12 @@ class Resolver:
             await self._wait(answer, ticket, bell, wait_s)
         return answer
 
-    async def _pages(self, urls: Sequence[str]) -> list[Page | None]:
+    async def _pages(self, urls: Sequence[str]) -> Sequence[Page | None]:
+        return await self._found([Found(url) for url in urls])
+
+    async def _look_up(self, asked: Sequence[Found]) -> Sequence[Page | None]:
         index = self._with.index
-        return await index.pages([Found(url) for url in urls], await index.rules())
+        return await index.pages(asked, await index.rules())
 
     async def _keep_tickets(self, tickets: Sequence[tuple[str, Ticket]]) -> Sequence[None]:
         await self._with.tickets.put(tickets)

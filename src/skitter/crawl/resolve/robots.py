@@ -18,13 +18,15 @@ from skitter.url.host import host_key, origin
 LOOKED_S = 30.0
 """How long the store is not asked again for a file it did not have."""
 SITES_KEPT = 50_000
+PAUSE_S = 0.01
+"""From one question to the store to the next, while many are submitted."""
 
 
 class KnownRobots:
     """The rules of sites that members have asked for."""
 
     def __init__(self, reader: FrontierReader, sites: SiteRules, clock: Clock) -> None:
-        self._marks = Gather(reader.marks_of)
+        self._marks = Gather(reader.marks_of, pause_s=PAUSE_S)
         self._sites = sites
         self._clock = clock
         self._caches: dict[str, RobotsCache] = {}

@@ -71,3 +71,21 @@ async def test_who_goes_away_takes_nobody_along() -> None:
     store.go.set()
     assert await second == [4]
     await gather.close()
+
+
+async def test_a_pause_between_calls_makes_them_fewer_and_the_first_waits_for_nobody() -> None:
+    store = Store()
+    store.go.set()
+    gather = Gather(store.ask, pause_s=3_600)
+    assert await gather([1]) == [2]
+    late = [asyncio.create_task(gather([n])) for n in (2, 3)]
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert store.calls == [[1]]
+    for task in late:
+        task.cancel()
+
+    brief = Gather(store.ask, pause_s=0.001)
+    await asyncio.gather(*(brief([n]) for n in range(1, 50)))
+    await asyncio.gather(*(brief([n]) for n in range(1, 50)))
+    assert len(store.calls) <= 5
