@@ -26,3 +26,4 @@ TRIAL = {
     "html": "<h1>A title</h1><p>and some text",
 }
 WEBHOOK = {"url": "https://example.com/hook", "job": "news", "types": ["page"]}
+RESOLVE = {"urls": ["https://example.com/"], "max_age": 3_600, "wait": 2}

@@ -11,6 +11,7 @@ MAX_LOOKUP = 300
 """URLs in one look-up."""
 MAX_RESOLVE = 300
 MAX_WAIT_S = 30.0
+MAX_AGE_S = 100 * 365 * 86_400.0
 
 
 class Explained(Message):
@@ -86,7 +87,7 @@ class ResolveWish(Wish):
 
     urls: Annotated[list[str], Field(max_length=MAX_RESOLVE)] = []
     text: Annotated[str, Field(max_length=100_000)] = ""
-    max_age: Annotated[float, Field(ge=0)] = 86_400.0
+    max_age: Annotated[float, Field(ge=0, le=MAX_AGE_S)] = 86_400.0
     """A page that was fetched within so many seconds is not fetched again."""
     wait: Annotated[float, Field(ge=0, le=MAX_WAIT_S)] = 0.0
     media: list[Literal["image", "video", "audio"]] = []

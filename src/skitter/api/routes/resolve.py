@@ -3,10 +3,11 @@
 from typing import Annotated
 
 import msgspec
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Body, Query, Response
 
 from skitter.api.auth import operator, reader
 from skitter.api.errors import ApiError
+from skitter.api.examples import RESOLVE
 from skitter.api.served import Served
 from skitter.client.pages import MAX_RESOLVE, MAX_WAIT_S, ResolveAnswer, ResolveWish
 from skitter.crawl.resolve.load import Overloaded
@@ -20,7 +21,9 @@ _encode = msgspec.json.Encoder().encode
 
 
 @router.post("", dependencies=[operator], response_model=ResolveAnswer)
-async def resolve(wish: ResolveWish, service: Served) -> Response:
+async def resolve(
+    wish: Annotated[ResolveWish, Body(examples=[RESOLVE])], service: Served
+) -> Response:
     """Tell what is at URLs, fetching those that are not known well enough before everything else.
 
     The answer comes at once, or after `wait` seconds at most; what is pending then can be asked for
