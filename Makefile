@@ -20,13 +20,16 @@ check: install
 	.venv/bin/mypy
 
 # Skitter beside Scrapy, scrapy-redis and wget2 on one web, what a URL takes in Redis, then the memory of a worker
-# with ten million URLs.
+# with ten million URLs, and of the service: look-ups, URLs resolved, listeners beside a crawl.
 bench: install
 	@bash scripts/apt-install.sh $(BENCH_PACKAGES)
 	.venv/bin/python -m bench
 	.venv/bin/python -m bench.store
 	.venv/bin/python -m bench.memory
 	.venv/bin/python -m bench.memory --seen bloom
+	.venv/bin/python -m bench.lookups
+	.venv/bin/python -m bench.resolve
+	.venv/bin/python -m bench.listeners
 
 # The fault and property tests for hours instead of minutes.
 soak: install
