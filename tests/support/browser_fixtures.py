@@ -1,4 +1,7 @@
-"""What tests in a browser share; it is loaded for all tests, so it loads nothing itself."""
+"""What tests in a browser share; it is loaded for all tests, so it loads nothing itself.
+
+Nothing outlives a file of tests: while a browser is there no other test can have a loop.
+"""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -14,7 +17,7 @@ if TYPE_CHECKING:
     from skitter.demo.child import DemoProcess
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator["Browser"]:
     from browsing import chromium
 
@@ -22,7 +25,7 @@ def browser() -> Iterator["Browser"]:
         yield started
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def demo_web() -> Iterator["DemoProcess"]:
     from skitter.demo.child import DemoProcess
 
@@ -30,7 +33,7 @@ def demo_web() -> Iterator["DemoProcess"]:
         yield started
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def service(
     tmp_path_factory: pytest.TempPathFactory, demo_web: "DemoProcess"
 ) -> Iterator["Service"]:

@@ -5,14 +5,15 @@ from nicegui import ui
 from skitter.api.dashboard import tables
 from skitter.api.dashboard.format import part_of_path
 from skitter.api.dashboard.i18n.words import Words
-from skitter.api.dashboard.parts import bar, button, empty, heading, panel, stack
+from skitter.api.dashboard.parts import Changing, bar, button, empty, heading, panel, stack
 from skitter.api.dashboard.session import Viewer
 from skitter.client.base import Role
 from skitter.client.calls import jobs as calls
 from skitter.client.jobs import JobRow
 
 _EVERY_S = 3.0
-_AT_ONCE = 200
+_AT_ONCE = 100
+_MOST = 1000
 STATES = ("running", "waiting", "paused", "finished", "cancelled")
 KINDS = ("news", "site", "list", "web", "resolve")
 
@@ -30,6 +31,7 @@ class Jobs:
     def __init__(self, viewer: Viewer) -> None:
         words = self._words = viewer.words
         self._viewer = viewer
+        self._limit = _AT_ONCE
         ui.page_title(f"{words('nav.jobs')} · Skitter")
         with stack():
             with bar():
@@ -39,7 +41,10 @@ class Jobs:
             with panel():
                 self._filters()
                 self._table = tables.table(columns(words), label=words("nav.jobs"))
-                self._none = ui.element("div").classes("stack")
+                self._none = Changing("stack")
+                with bar().style("justify-content: center"):
+                    self._more = button(words("act.more"), self._show_more, icon="expand_more")
+                    self._more.set_visibility(False)
 
     def _filters(self) -> None:
         words = self._words
@@ -54,29 +59,32 @@ class Jobs:
     async def refresh(self) -> None:
         """Ask for the jobs, and show those that are wanted."""
         answer = await self._viewer.read(
-            calls.jobs(state=self._state.value, kind=self._kind.value, limit=_AT_ONCE)
+            calls.jobs(state=self._state.value, kind=self._kind.value, limit=self._limit)
         )
         if answer is None:
             return
         wanted = (self._find.value or "").lower()
         rows = [job for job in answer.jobs if wanted in f"{job.id} {job.owner}".lower()]
         tables.refill(self._table, (row_of(job, self._words) for job in rows))
-        self._table.set_visibility(bool(rows))
+        self._more.set_visibility(answer.next is not None and self._limit < _MOST)
         self._say_none(found=bool(rows))
 
+    async def _show_more(self) -> None:
+        self._limit = min(self._limit + _AT_ONCE, _MOST)
+        await self.refresh()
+
     def _say_none(self, *, found: bool) -> None:
+        filtered = bool(self._find.value or self._state.value or self._kind.value)
+        said = "" if found else "jobs.no_match" if filtered else "jobs.none"
+        self._none.set(said, lambda: self._draw_none(said))
+
+    def _draw_none(self, said: str) -> None:
         words = self._words
-        self._none.clear()
-        if found:
+        if not said:
             return
-        filtered = self._find.value or self._state.value or self._kind.value
-        with self._none:
-            if filtered:
-                empty(words("jobs.no_match"), words("jobs.no_match_next"), icon="filter_alt_off")
-                return
-            with empty(words("jobs.none"), words("jobs.none_next"), icon="playlist_add"):
-                if self._viewer.may(Role.OPERATOR):
-                    new_job_button(words)
+        with empty(words(said), words(f"{said}_next"), icon="playlist_add"):
+            if said == "jobs.none" and self._viewer.may(Role.OPERATOR):
+                new_job_button(words)
 
 
 def new_job_button(words: Words) -> ui.button:

@@ -101,7 +101,6 @@ class Live:
         wanted, outcome = (self._text.value or "").lower(), self._outcome.value
         fitting = [(n, event) for n, event in self._came if _fits(event, wanted, outcome)][:_SHOWN]
         tables.refill(self._table, (_row(n, event, self._words) for n, event in fitting))
-        self._table.set_visibility(bool(fitting))
         self._none.set_visibility(not fitting)
         said = self._words("live.shown", n=number(len(fitting)))
         if self._left_out:

@@ -122,7 +122,6 @@ class Records:
         self._rows += answer.pages
         self._next = answer.next
         tables.refill(self._table, (row_of(row, self._words) for row in self._rows))
-        self._table.set_visibility(bool(self._rows))
         self._more.set_visibility(self._next is not None)
         self._none.clear()
         if not self._rows:

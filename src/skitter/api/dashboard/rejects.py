@@ -68,7 +68,6 @@ class Rejects:
         self._rows += answer.rejects
         self._next = answer.next
         tables.refill(self._table, (_row(row, self._words) for row in self._rows))
-        self._table.set_visibility(bool(self._rows))
         self._more.set_visibility(self._next is not None)
         self._none.clear()
         if not self._rows:

@@ -35,7 +35,6 @@ class Aliases:
         if answer is None:
             return
         tables.refill(self._table, (self._row(row) for row in answer.aliases))
-        self._table.set_visibility(bool(answer.aliases))
         self._none.clear()
         if not answer.aliases:
             with self._none:

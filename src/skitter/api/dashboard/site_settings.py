@@ -60,7 +60,6 @@ class Settings:
             return
         self._rows = answer.settings
         tables.refill(self._table, (self._row(row) for row in answer.settings))
-        self._table.set_visibility(bool(answer.settings))
         self._none.clear()
         if not answer.settings:
             with self._none:
@@ -140,7 +139,6 @@ class Blacklist:
                 for row in rows
             ),
         )
-        self._table.set_visibility(bool(rows))
         self._none.clear()
         if not rows:
             with self._none:
@@ -179,14 +177,12 @@ class Effective:
                 tables.Column("at", words("sites.said_at")),
             ]
             self._table = tables.table(columns, key="key", label=words("sites.effective"))
-            self._table.set_visibility(False)
 
     async def _check(self) -> None:
         host = (self._host.value or "").strip()
         if not host or (answer := await self._viewer.do(calls.setting(host))) is None:
             return
         tables.refill(self._table, (_effective(*item) for item in answer.settings.items()))
-        self._table.set_visibility(True)
 
 
 _WIDTHS: Final = {

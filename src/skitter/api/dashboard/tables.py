@@ -72,7 +72,7 @@ class Column:
 def table(
     columns: Sequence[Column], rows: Iterable[Cells] = (), *, key: str = "id", label: str = ""
 ) -> ui.table:
-    """Return a table of all its rows."""
+    """Return a table of all its rows; one without any does not show."""
     made = ui.table(
         columns=[column.definition() for column in columns],
         rows=list(rows),
@@ -82,6 +82,7 @@ def table(
     made.props("flat dense hide-bottom binary-state-sort").classes("grid-table")
     made.props["aria-label"] = label
     made.add_slot("body-cell", _CELL)
+    made.set_visibility(bool(made.rows))
     return made
 
 
@@ -96,8 +97,9 @@ def on_act(shown: ui.table, act: Callable[[str, str], Awaitable[None]]) -> None:
 
 
 def refill(shown: ui.table, rows: Iterable[Cells]) -> None:
-    """Put other rows into a table; the same ones are not sent again."""
+    """Put other rows into a table, which shows if it has any; the same are not sent again."""
     given = list(rows)
+    shown.set_visibility(bool(given))
     if shown.rows != given:
         shown.rows = given
         shown.update()
