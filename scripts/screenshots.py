@@ -21,7 +21,7 @@ from skitter.demo.model import Target  # noqa: E402
 IMAGES = ROOT / "docs" / "images"
 MOST_BYTES = 200_000
 WORK_S = 45.0
-SIZE = (1280, 800)
+SIZE = (1280, 740)
 
 
 @dataclass(frozen=True)

@@ -48,7 +48,7 @@ def evil() -> Iterator[SmallSite]:
 
 
 def _is_inert(page: Page) -> None:
-    page.wait_for_timeout(300)
+    page.wait_for_timeout(120)
     assert page.evaluate("window.pwned") is None
     for link in page.locator("a[href]").all():
         href = link.get_attribute("href") or ""

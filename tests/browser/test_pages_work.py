@@ -85,8 +85,7 @@ def test_a_job_is_written_as_toml_and_tried_on_a_page(visit: Visit, demo_web: De
 
 def _again(visitor: Visitor) -> Locator:
     visitor.go("/rejects?job=rakes")
-    visitor.page.locator("main.page h1").wait_for()
-    visitor.page.wait_for_timeout(500)
+    visitor.page.locator("tbody tr, .empty").first.wait_for()
     return visitor.page.locator("tbody tr")
 
 
