@@ -55,6 +55,9 @@ async def test_lists_come_in_pages_and_by_filter(here: Served) -> None:
     ("fields", "field"),
     [
         ({"depth": -1}, "depth"),
+        ({"depth": 10**20}, "depth"),
+        ({"limits": {"pages": 10**20}}, "limits.pages"),
+        ({"limits": {"queue": 2**63}}, "limits.queue"),
         ({"entries": ["http://127.0.0.1/"]}, "entries[0]"),
         ({"entries": ["http://one.test/", "http://[::1]/"]}, "entries[1]"),
         ({"entries": ["http://169.254.169.254/meta"]}, "entries[0]"),
