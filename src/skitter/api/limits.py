@@ -1,6 +1,8 @@
 """How much may be asked: requests in a second, requests at once, bytes of a body."""
 
 import asyncio
+import json
+import re
 import time
 from collections import OrderedDict
 from collections.abc import Callable
@@ -12,7 +14,7 @@ from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from skitter.api.auth import COOKIE
+from skitter.api.auth import bearer, cookie_in
 from skitter.api.errors import ApiError, problem
 
 MOST_BUCKETS = 10_000
@@ -44,7 +46,9 @@ class Limits:
     streams: tuple[str, ...] = ("/v1/events", "/v1/resolve")
     """Paths of requests that wait for something to happen; how many may, they know themselves."""
     body_bytes: int = 1 << 20
-    bodies: dict[str, int] = field(default_factory=lambda: {"/v1/rules/try": 4 << 20})
+    bodies: dict[str, int] = field(
+        default_factory=lambda: {"/v1/rules/try": 4 << 20, "/login": 16 << 10}
+    )
     """Paths with another limit to the body."""
     body_s: float = 30.0
     """How long a body may take to come."""
@@ -85,23 +89,26 @@ class LimitGate:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or refuse it."""
-        if scope["type"] != "http" or "skitter.role" not in scope:
+        if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        known = "skitter.role" in scope
         try:
-            receive = self._admit(scope, receive)
+            if known:
+                self._admit(scope)
+            receive = self._bounded(scope, receive)
         except ApiError as error:
             refusal = problem(error.status, error.message, error.field, error.headers)
             await refusal(scope, receive, send)
             return
-        counted = not scope["path"].startswith(self._limits.streams)
+        counted = known and not scope["path"].startswith(self._limits.streams)
         self._in_hand += counted
         try:
             await self._app(scope, receive, send)
         finally:
             self._in_hand -= counted
 
-    def _admit(self, scope: Scope, receive: Receive) -> Receive:
+    def _admit(self, scope: Scope) -> None:
         headers, path = Headers(scope=scope), scope["path"]
         buckets = next(
             (one for begins, one in self._apart.items() if path.startswith(begins)), self._all
@@ -110,6 +117,10 @@ class LimitGate:
             raise _too_many("more requests than this token may make", wait_s)
         if self._in_hand >= self._limits.at_once and not path.startswith(self._limits.streams):
             raise _too_many("more requests at once than can be answered", 1)
+
+    def _bounded(self, scope: Scope, receive: Receive) -> Receive:
+        """Return how the body is read; also of one who need not say who asks, as at the login."""
+        headers, path = Headers(scope=scope), scope["path"]
         most = self._limits.bodies.get(path, self._limits.body_bytes)
         announced = headers.get("content-length", "0")
         if not announced.isdecimal() or int(announced) > most:
@@ -123,7 +134,7 @@ class _Body:
     def __init__(self, receive: Receive, most: int, patience_s: float) -> None:
         self._receive = receive
         self._most = most
-        self._bytes = 0
+        self._body = bytearray()
         self._complete = False
         self._until = asyncio.get_running_loop().time() + patience_s
 
@@ -136,11 +147,30 @@ class _Body:
                 message = await self._receive()
         except TimeoutError:
             raise HTTPException(408, "the body did not come in time") from None
-        self._bytes += len(message.get("body", b""))
+        self._body += message.get("body", b"")
         self._complete = not message.get("more_body", False)
-        if self._bytes > self._most:
+        if len(self._body) > self._most:
             raise HTTPException(413, _too_large(self._most))
+        if self._complete and _has_half(self._body):
+            raise HTTPException(422, "the body has half of a character that takes two")
         return message
+
+
+_HALF = re.compile(rb"\\u[dD][89a-fA-F]")
+
+
+def _has_half(body: bytearray) -> bool:
+    """Tell whether JSON holds text that can be written nowhere: a surrogate without its other."""
+    if _HALF.search(body) is None:
+        return False
+    try:
+        json.dumps(json.loads(body), ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return True
+    except (ValueError, RecursionError):
+        # That it is no JSON is said by whoever reads it.
+        return False
+    return False
 
 
 def _too_large(most: int) -> str:
@@ -153,5 +183,6 @@ def _too_many(message: str, wait_s: float) -> ApiError:
 
 def _who(headers: Headers) -> str:
     """Return what tells one who asks from another, and does not tell the token."""
-    shown = headers.get("authorization") or headers.get("cookie", COOKIE)
-    return blake2b(shown.encode(), digest_size=16).hexdigest()
+    # Not the header as it is: one token can be written in as many ways as somebody likes.
+    shown = bearer(headers.get("authorization", "")) or cookie_in(headers)
+    return blake2b(shown.encode("utf-8", "surrogateescape"), digest_size=16).hexdigest()

@@ -10,6 +10,7 @@ import pytest
 from service import Served, bearer, served
 
 from skitter.api.app import create_app
+from skitter.api.dashboard import login
 from skitter.api.limits import Buckets, Limits, Rate
 
 JSON = {"Content-Type": "application/json"}
@@ -106,3 +107,54 @@ async def test_a_body_that_is_no_json_or_not_what_is_wanted(here: Served) -> Non
     assert wrong.json()["error"]["field"] == "more"
     missing = await here.http.post("/v1/jobs/x/clear", json={})
     assert missing.json()["error"]["message"] == "class: missing"
+
+
+async def test_a_token_is_one_however_it_is_written(here: Served) -> None:
+    slow = Limits(rate=Rate(per_second=0.1, burst=2))
+    token = bearer()["Authorization"].partition(" ")[2]
+    async with limited(here, slow) as http:
+        written = [f"Bearer {token}", f"bearer {token}", f"BEARER  {token}"]
+        asked = [await http.get("/v1/me", headers={"Authorization": one}) for one in written]
+        assert [answer.status_code for answer in asked] == [200, 200, 429]
+
+
+@pytest.mark.parametrize("announced", [True, False])
+async def test_a_stranger_cannot_send_a_large_body_either(here: Served, announced: bool) -> None:
+    sent = 0
+
+    async def parts() -> AsyncIterator[bytes]:
+        nonlocal sent
+        for _ in range(64):
+            sent += 1 << 10
+            yield b" " * (1 << 10)
+
+    here.app.include_router(login.router)
+    async with here.client() as http:
+        headers = {**JSON, "X-Skitter": "1"} | ({"Content-Length": "65536"} if announced else {})
+        answer = await http.post("/login", content=parts(), headers=headers)
+        assert (answer.status_code, answer.json()["error"]["code"]) == (413, "too_large")
+        assert announced or sent < 20 << 10
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/v1/resolve", rb'{"urls": ["http://a.test/\ud800"]}'),
+        ("/v1/resolve", rb'{"text": "http://a.test/\uDfff"}'),
+        ("/v1/jobs", rb'{"id": "a", "entries": ["http://a.test/"], "owner": "\udc80"}'),
+        ("/v1/jobs", rb'{"id": "a", "entries": ["http://a.test/"], "labels": {"\ud83d": "x"}}'),
+    ],
+)
+async def test_half_a_character_is_refused(here: Served, path: str, body: bytes) -> None:
+    answer = await here.http.post(path, content=body, headers=JSON)
+    error = answer.json()["error"]
+    assert (answer.status_code, error["code"]) == (422, "invalid")
+    assert "half of a character" in error["message"]
+
+
+async def test_a_whole_character_written_in_two_halves_is_taken(here: Served) -> None:
+    body = rb'{"urls": ["http://a.test/\ud83d\ude00"]}'
+    answer = await here.http.post("/v1/pages/lookup", content=body, headers=JSON)
+    assert answer.json()["pages"][0]["url"] == "http://a.test/\U0001f600"
+    broken = await here.http.post("/v1/resolve", content=body[:-2], headers=JSON)
+    assert "not JSON" in broken.json()["error"]["message"]
