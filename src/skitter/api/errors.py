@@ -69,6 +69,7 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(HTTPException, _http_error)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(SkitterError, _own_error)
+    app.add_exception_handler(RecursionError, _too_deep)
     app.add_exception_handler(Exception, _unexpected)
 
 
@@ -105,6 +106,11 @@ async def _own_error(request: Request, error: Exception) -> Response:
     log.warning("a request could not be answered: %s", error)
     waits = "the store does not answer at the moment; ask again"
     return problem(503, waits, headers={"Retry-After": str(RETRY_S)})
+
+
+async def _too_deep(request: Request, error: Exception) -> Response:
+    log.info("%s %s: %s", request.method, request.url.path, error)
+    return problem(422, "the body has more in one another than can be read")
 
 
 async def _unexpected(request: Request, error: Exception) -> Response:

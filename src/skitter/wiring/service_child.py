@@ -46,6 +46,9 @@ class ServiceChild:
 
     async def ended(self) -> int:
         """Return the exit code when the process has ended; a negative one is a signal's number."""
+        if self._process.poll() is not None:
+            # A signal that came too late has found that out, and there is nothing to wait on.
+            return self._process.returncode
         loop = asyncio.get_running_loop()
         over = asyncio.Event()
         fd = os.pidfd_open(self.pid)

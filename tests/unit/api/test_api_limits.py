@@ -158,3 +158,11 @@ async def test_a_whole_character_written_in_two_halves_is_taken(here: Served) ->
     assert answer.json()["pages"][0]["url"] == "http://a.test/\U0001f600"
     broken = await here.http.post("/v1/resolve", content=body[:-2], headers=JSON)
     assert "not JSON" in broken.json()["error"]["message"]
+
+
+@pytest.mark.parametrize("depth", [200, 900, 100_000])
+async def test_what_is_nested_too_deeply_is_refused(here: Served, depth: int) -> None:
+    body = b'{"labels": ' + b"[" * depth + b"]" * depth + b"}"
+    answer = await here.http.post("/v1/jobs", content=body, headers=JSON)
+    assert answer.status_code in {400, 422}
+    assert answer.json()["error"]["message"]

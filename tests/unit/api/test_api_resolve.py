@@ -146,6 +146,13 @@ async def test_submissions_are_counted(here: Served, site: SmallSite) -> None:
         await asyncio.sleep(0.05)
 
 
+async def test_an_age_without_end_is_refused(here: Served) -> None:
+    body = b'{"urls": ["http://a.test/"], "max_age": 1e999}'
+    headers = {"Content-Type": "application/json"}
+    answer = await here.http.post("/v1/resolve", content=body, headers=headers)
+    assert (answer.status_code, answer.json()["error"]["field"]) == (422, "max_age")
+
+
 async def test_nothing_to_resolve_and_readers_are_refused(here: Served) -> None:
     answer = await here.http.post("/v1/resolve", json={"text": "nothing here"})
     assert (answer.status_code, answer.json()["error"]["field"]) == (422, "urls")

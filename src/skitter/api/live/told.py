@@ -77,5 +77,5 @@ def read_event(event_id: str, raw: bytes) -> Told | None:
     """Read an event of the store; None for something that is none."""
     try:
         return Told(event_id, _decode(raw))
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, UnicodeDecodeError):
         return None

@@ -81,7 +81,11 @@ class Arrivals:
         """Take note of an event."""
         if not self._waiting:
             return
-        event = _read(data)
+        try:
+            event = _read(data)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            # Whoever published it is another process; what follows it is heard all the same.
+            return
         if event.type == "page" and event.job == LANE and event.url is not None:
             for bell in self._waiting.get(event.url, ()):
                 bell.set()

@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 from skitter.crawl.resolve import arrivals
 from skitter.crawl.resolve.arrivals import Arrivals
 from skitter.crawl.resolve.lane import LANE
@@ -32,6 +34,16 @@ def test_an_event_wakes_those_who_wait_for_its_page_and_nobody_else() -> None:
         here.heard(event("https://b.test/"))
         assert (first.is_set(), second.is_set()) == (True, True)
     here.heard(event("https://b.test/"))
+
+
+@pytest.mark.parametrize("data", [b"", b"[1]", b"{}", b'{"type": "\xff"}', b'{"type": 1}'])
+def test_what_is_no_event_wakes_nobody_and_ends_nothing(data: bytes) -> None:
+    here = nobody()
+    with here.watch(["https://a.test/"]) as bell:
+        here.heard(data)
+        assert not bell.is_set()
+        here.heard(event("https://a.test/"))
+        assert bell.is_set()
 
 
 def test_beyond_its_bound_nobody_else_is_to_wait() -> None:
