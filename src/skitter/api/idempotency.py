@@ -22,6 +22,8 @@ KEPT_MS = 86_400_000
 LOCK_MS = 60_000
 MOST_KEY_CHARS = 200
 MOST_KEPT_BYTES = 256 << 10
+READS = frozenset({"/v1/pages/lookup", "/v1/rules/try", "/v1/fetch"})
+"""Posts that leave nothing behind."""
 
 
 class _Kept(msgspec.Struct):
@@ -116,7 +118,10 @@ class _Recorder:
 
 
 def _is_guarded_post(scope: Scope) -> bool:
-    return scope["type"] == "http" and scope["method"] == "POST" and "skitter.role" in scope
+    if scope["type"] != "http" or scope["method"] != "POST" or "skitter.role" not in scope:
+        return False
+    # What changes nothing can be asked again; readers would fill the store with its answers.
+    return scope["path"] not in READS
 
 
 async def _again(kept: _Kept, asked: str, send: Send) -> None:

@@ -169,6 +169,15 @@ async def test_a_key_makes_a_post_safe_to_repeat(here: Served) -> None:
     assert (long.status_code, long.json()["error"]["field"]) == (422, "Idempotency-Key")
 
 
+async def test_answers_to_readers_are_not_kept_for_a_key(here: Served) -> None:
+    key = {"Idempotency-Key": "k1"}
+    async with here.client("reader") as reader:
+        for url in ("http://one.test/", "http://two.test/"):
+            answer = await reader.post("/v1/pages/lookup", json={"urls": [url]}, headers=key)
+            assert answer.json()["pages"][0]["url"] == url
+            assert "idempotency-replayed" not in answer.headers
+
+
 @pytest.mark.parametrize(
     ("method", "path"),
     [

@@ -43,18 +43,37 @@ class _Guarded:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         path = scope["path"]
-        if path.startswith(_LIBRARIES) or self._is_known(scope):
+        if path.startswith(_SOCKET) and not _is_own(Headers(scope=scope)):
+            await _refuse(403, "a page of another site asks")(scope, receive, send)
+        elif path.startswith(_LIBRARIES) or self._is_known(scope):
             await self._app(scope, receive, send)
-        elif scope["type"] == "websocket":
-            await send({"type": "websocket.close", "code": 4401})
-        elif path.startswith(_SOCKET):
-            await problem(401, "sign in first")(scope, receive, send)
+        elif path.startswith(_SOCKET) or scope["type"] == "websocket":
+            await _refuse(401, "sign in first")(scope, receive, send)
         else:
             await _to_login(scope)(scope, receive, send)
 
     def _is_known(self, scope: Scope) -> bool:
         cookie = cookie_in(Headers(scope=scope))
         return self._keys.role_in(cookie, time.time()) is not None
+
+
+def _is_own(headers: Headers) -> bool:
+    """Tell whether a page of ours asks; a browser says whose it is, programs need not.
+
+    To a browser another port of this machine is the same site, so it sends our cookie from there.
+    """
+    asks = headers.get("origin")
+    return asks is None or asks.partition("://")[2].lower() == headers.get("host", "").lower()
+
+
+def _refuse(status: int, message: str) -> ASGIApp:
+    async def refuse(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "websocket":
+            await send({"type": "websocket.close", "code": 4000 + status})
+        else:
+            await problem(status, message)(scope, receive, send)
+
+    return refuse
 
 
 def _to_login(scope: Scope) -> RedirectResponse:

@@ -7,6 +7,7 @@ import pytest
 from fastapi import FastAPI
 from service import ADMIN
 from starlette.responses import PlainTextResponse
+from starlette.types import Message
 
 from skitter.api import errors
 from skitter.api.auth import COOKIE, Keys
@@ -49,6 +50,42 @@ async def test_who_has_none_has_no_socket(cookie: str | None) -> None:
         answer = await stranger.get("/_nicegui_ws/socket.io/")
     assert answer.status_code == 401
     assert answer.json()["error"]["code"] == "unauthorized"
+
+
+@pytest.mark.parametrize(
+    ("origin", "status"),
+    [
+        ("http://skitter", 200),
+        ("https://SKITTER", 200),
+        ("http://skitter:3000", 403),
+        ("https://other.test", 403),
+        ("null", 403),
+    ],
+)
+async def test_a_page_of_another_site_has_no_socket(origin: str, status: int) -> None:
+    async with client(KEYS.cookie(Role.ADMIN, time.time())) as known:
+        answer = await known.get("/_nicegui_ws/socket.io/", headers={"Origin": origin})
+    assert answer.status_code == status
+
+
+@pytest.mark.parametrize(("cookie", "code"), [(True, 4403), (False, 4401)])
+async def test_a_socket_that_is_refused_is_closed(cookie: bool, code: int) -> None:
+    told: list[Message] = []
+    headers = [(b"host", b"skitter")]
+    if cookie:
+        mine = f"{COOKIE}={KEYS.cookie(Role.ADMIN, time.time())}"
+        headers += [(b"cookie", mine.encode()), (b"origin", b"http://other.test")]
+
+    async def receive() -> Message:
+        return {"type": "websocket.connect"}
+
+    async def send(message: Message) -> None:
+        told.append(message)
+
+    door = Door(PlainTextResponse("a page"), KEYS, [])
+    scope = {"type": "websocket", "path": "/_nicegui_ws/socket.io/", "headers": headers}
+    await door.app(scope, receive, send)
+    assert told == [{"type": "websocket.close", "code": code}]
 
 
 async def test_an_old_cookie_is_none() -> None:
