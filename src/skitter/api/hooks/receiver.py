@@ -57,7 +57,7 @@ class Receiver:
         """Tell of what happened since the last time, and of what happens."""
         raw = await self._office.store.reader.mark(state_mark(self._hook.id))
         self._state = read_state(raw, self._hook.start)
-        async with self._office.hub.listen(self._hook.filter) as listener:
+        async with self._office.hub.listen(self._hook.filter, owed=True) as listener:
             while True:
                 await self._rest()
                 await self._step(listener)

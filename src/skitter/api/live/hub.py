@@ -77,9 +77,14 @@ class EventHub:
         return max(1 / RATE, self.count / WRITES)
 
     @asynccontextmanager
-    async def listen(self, wanted: Filter, after: str = "") -> AsyncIterator[Listener]:
-        """Listen to what passes a filter, also to what happened after an event if one is named."""
-        if self.is_full:
+    async def listen(
+        self, wanted: Filter, after: str = "", *, owed: bool = False
+    ) -> AsyncIterator[Listener]:
+        """Listen to what passes a filter, also to what happened after an event if one is named.
+
+        ``owed`` is for those who are few, and are not to wait because many others listen.
+        """
+        if self.is_full and not owed:
             raise TooManyListeners
         self._present += 1
         try:

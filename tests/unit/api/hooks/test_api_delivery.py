@@ -19,6 +19,7 @@ from skitter.api.hooks.delivery import Deliveries
 from skitter.api.hooks.kept import state_mark
 from skitter.api.hooks.sender import Sender
 from skitter.api.hooks.signature import HEADER, is_signed
+from skitter.api.live import hub as hubs
 from skitter.api.live.hub import EventHub
 from skitter.client.events import WebhookRow, WebhookWish
 from skitter.errors import ConfigError, NotFound, SkitterError
@@ -132,6 +133,16 @@ async def test_events_arrive_in_order_signed_and_once(world: World) -> None:
     assert len(site.messages) < 10
     assert hook.secret == SECRET
     assert (await world.row(hook)).secret is None
+
+
+async def test_receivers_are_told_however_many_listen(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hubs, "MOST_LISTENERS", 0)
+    async with a_site() as site, world.delivering():
+        await world.add(site.url)
+        world.log.publish(2)
+        await site.until(lambda: site.ids == [1, 2])
 
 
 async def _is_told(world: World, hook: WebhookRow, n: int) -> bool:
