@@ -5,6 +5,7 @@ from copy import deepcopy
 from typing import Any
 
 from skitter.api.errors import ApiError
+from skitter.crawl.resolve.lane import LANE
 from skitter.errors import UrlError
 from skitter.fetch.guard import special_kind
 from skitter.job.entry import entry_host, entry_url
@@ -17,6 +18,8 @@ LOCAL_NAMES = ("localhost", ".localhost", ".local", ".internal", ".home.arpa")
 def checked_wish(wish: Mapping[str, Any], options: ServiceOptions) -> dict[str, Any]:
     """Return a job as the operator lets it be; raises, naming the field, when it cannot."""
     job = deepcopy(dict(wish))
+    if job.get("id") == LANE:
+        raise _refuse("id", f"{LANE} is the job of resolved pages; wanted another")
     _refuse_files(job)
     if not options.allow_private:
         _refuse_private(job.get("entries"))

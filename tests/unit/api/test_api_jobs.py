@@ -54,6 +54,7 @@ async def test_lists_come_in_pages_and_by_filter(here: Served) -> None:
 @pytest.mark.parametrize(
     ("fields", "field"),
     [
+        ({"id": "resolve-lane"}, "id"),
         ({"depth": -1}, "depth"),
         ({"depth": 10**20}, "depth"),
         ({"limits": {"pages": 10**20}}, "limits.pages"),

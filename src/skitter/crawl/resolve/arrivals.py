@@ -64,9 +64,11 @@ class Arrivals:
 
     async def run(self) -> None:
         """Follow the events of the store until cancelled."""
-        after = "$"
+        after = ""
         while True:
             try:
+                # Not "from now on" each time: what comes between two questions is heard as well.
+                after = after or await self._reader.latest_event()
                 events = await self._reader.events(after, MOST_EVENTS, WAIT_MS)
             except SkitterError as error:
                 log.info("events cannot be read at the moment: %s", error)

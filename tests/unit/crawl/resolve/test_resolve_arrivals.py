@@ -1,6 +1,8 @@
 """Who waits for a page is woken by its event."""
 
+import asyncio
 import json
+from typing import Any
 
 import pytest
 
@@ -53,3 +55,35 @@ def test_beyond_its_bound_nobody_else_is_to_wait() -> None:
     with here.watch(urls):
         assert here.is_crowded
     assert not here.is_crowded
+
+
+class GappyLog:
+    """Has an event between two questions for events."""
+
+    def __init__(self) -> None:
+        self.rows: list[tuple[str, bytes]] = []
+        self.asked = 0
+
+    async def latest_event(self) -> str:
+        return self.rows[-1][0] if self.rows else "0"
+
+    async def events(self, after: str, limit: int, wait_ms: int = 0) -> list[tuple[str, bytes]]:
+        del limit, wait_ms
+        self.asked += 1
+        await asyncio.sleep(0)
+        found = [] if after == "$" else [row for row in self.rows if int(row[0]) > int(after)]
+        if self.asked == 1:
+            self.rows.append(("1", event("https://a.test/")))
+        return found
+
+
+async def test_what_comes_between_two_questions_is_heard() -> None:
+    log: Any = GappyLog()
+    here = Arrivals(log)
+    running = asyncio.create_task(here.run())
+    try:
+        with here.watch(["https://a.test/"]) as bell:
+            async with asyncio.timeout(2):
+                await bell.wait()
+    finally:
+        running.cancel()
