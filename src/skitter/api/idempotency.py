@@ -59,7 +59,8 @@ class Idempotency:
             await refusal(scope, receive, send)
         except HTTPException as error:
             # What is wrong with the body is found where it is read.
-            await problem(error.status_code, error.detail)(scope, receive, send)
+            refusal = problem(error.status_code, error.detail, None, error.headers)
+            await refusal(scope, receive, send)
 
     async def _once(self, scope: Scope, receive: Receive, send: Send, key: str) -> None:
         if not 0 < len(key) <= MOST_KEY_CHARS:

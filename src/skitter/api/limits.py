@@ -4,7 +4,7 @@ import asyncio
 import json
 import re
 import time
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from hashlib import blake2b
@@ -16,6 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from skitter.api.auth import bearer, cookie_in
 from skitter.api.errors import ApiError, problem
+from skitter.client.base import Role
 
 MOST_BUCKETS = 10_000
 
@@ -43,6 +44,8 @@ class Limits:
     """Paths that are counted by themselves."""
     at_once: int = 512
     """Requests in hand, over all tokens; those that only wait are not counted."""
+    share: float = 0.5
+    """Part of them that one token can have: the others are always answered."""
     streams: tuple[str, ...] = ("/v1/events", "/v1/resolve")
     """Paths of requests that wait for something to happen; how many may, they know themselves."""
     body_bytes: int = 1 << 20
@@ -50,8 +53,10 @@ class Limits:
         default_factory=lambda: {"/v1/rules/try": 4 << 20, "/login": 16 << 10}
     )
     """Paths with another limit to the body."""
-    body_s: float = 30.0
-    """How long a body may take to come."""
+    body_s: float = 5.0
+    """How long a body may take to come, beside what its bytes take."""
+    body_rate: int = 64 << 10
+    """Bytes in a second that are enough for as long as they come."""
 
 
 class Buckets:
@@ -85,7 +90,7 @@ class LimitGate:
         self._limits = limits
         self._all = Buckets(limits.rate, clock)
         self._apart = {path: Buckets(rate, clock) for path, rate in limits.apart.items()}
-        self._in_hand = 0
+        self._in_hand = Counter[Role]()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or refuse it."""
@@ -102,11 +107,16 @@ class LimitGate:
             await refusal(scope, receive, send)
             return
         counted = known and not scope["path"].startswith(self._limits.streams)
-        self._in_hand += counted
+        if not counted:
+            await self._app(scope, receive, send)
+            return
+        # By role, as whoever has a token can make any number of cookies of it.
+        role: Role = scope["skitter.role"]
+        self._in_hand[role] += 1
         try:
             await self._app(scope, receive, send)
         finally:
-            self._in_hand -= counted
+            self._in_hand[role] -= 1
 
     def _admit(self, scope: Scope) -> None:
         headers, path = Headers(scope=scope), scope["path"]
@@ -115,8 +125,13 @@ class LimitGate:
         )
         if wait_s := buckets.take(_who(headers)):
             raise _too_many("more requests than this token may make", wait_s)
-        if self._in_hand >= self._limits.at_once and not path.startswith(self._limits.streams):
+        if path.startswith(self._limits.streams):
+            return
+        most = self._limits.at_once
+        if self._in_hand.total() >= most:
             raise _too_many("more requests at once than can be answered", 1)
+        if self._in_hand[scope["skitter.role"]] >= ceil(most * self._limits.share):
+            raise _too_many("more requests at once than one token may have", 1)
 
     def _bounded(self, scope: Scope, receive: Receive) -> Receive:
         """Return how the body is read; also of one who need not say who asks, as at the login."""
@@ -125,28 +140,31 @@ class LimitGate:
         announced = headers.get("content-length", "0")
         if not announced.isdecimal() or int(announced) > most:
             raise ApiError(413, _too_large(most))
-        return _Body(receive, most, self._limits.body_s).receive
+        return _Body(receive, most, self._limits).receive
 
 
 class _Body:
     """Counts what comes of a body, and how long it takes."""
 
-    def __init__(self, receive: Receive, most: int, patience_s: float) -> None:
+    def __init__(self, receive: Receive, most: int, limits: Limits) -> None:
         self._receive = receive
         self._most = most
         self._body = bytearray()
         self._complete = False
-        self._until = asyncio.get_running_loop().time() + patience_s
+        self._rate = limits.body_rate
+        self._until = asyncio.get_running_loop().time() + limits.body_s
 
     async def receive(self) -> Message:
         """Return the next part of the body, or what comes behind it."""
         if self._complete:
             return await self._receive()
         try:
-            async with asyncio.timeout_at(self._until):
+            async with asyncio.timeout_at(self._until + len(self._body) / self._rate):
                 message = await self._receive()
         except TimeoutError:
-            raise HTTPException(408, "the body did not come in time") from None
+            # What is still to come of it would be read as the next request.
+            over = {"Connection": "close"}
+            raise HTTPException(408, "the body did not come in time", over) from None
         self._body += message.get("body", b"")
         self._complete = not message.get("more_body", False)
         if len(self._body) > self._most:

@@ -82,8 +82,48 @@ async def test_a_body_that_does_not_come_is_not_waited_for(here: Served) -> None
         await asyncio.Event().wait()
 
     async with limited(here, Limits(body_s=0.05)) as http:
-        answer = await http.post("/v1/jobs", content=never())
-    assert (answer.status_code, answer.json()["error"]["code"]) == (408, "too_slow")
+        for headers in ({}, {"Idempotency-Key": "k"}):
+            answer = await http.post("/v1/jobs", content=never(), headers=headers)
+            assert (answer.status_code, answer.json()["error"]["code"]) == (408, "too_slow")
+            assert answer.headers["connection"] == "close"
+
+
+async def test_a_large_body_has_the_time_that_its_bytes_take(here: Served) -> None:
+    async def steadily() -> AsyncIterator[bytes]:
+        for _ in range(20):
+            yield b" " * 1_000
+            await asyncio.sleep(0.01)
+        yield b"{}"
+
+    async with limited(here, Limits(body_s=0.1, body_rate=10_000)) as http:
+        answer = await http.post("/v1/jobs", content=steadily(), headers=JSON)
+    assert answer.json()["error"]["code"] == "invalid", "it was read to its end"
+
+
+async def test_one_token_cannot_take_every_place(here: Served) -> None:
+    async def held(begun: asyncio.Event) -> AsyncIterator[bytes]:
+        begun.set()
+        await asyncio.Event().wait()
+        yield b""
+
+    async def hold(http: httpx.AsyncClient, role: str) -> asyncio.Task[httpx.Response]:
+        begun = asyncio.Event()
+        asked = http.post("/v1/pages/lookup", content=held(begun), headers=bearer(role))
+        task = asyncio.create_task(asked)
+        await begun.wait()
+        return task
+
+    async with limited(here, Limits(at_once=4, body_s=60)) as http:
+        holding = [await hold(http, "reader") for _ in range(2)]
+        refused = await http.get("/v1/me", headers=bearer("reader"))
+        assert (refused.status_code, refused.headers["retry-after"]) == (429, "1")
+        assert "one token" in refused.json()["error"]["message"]
+        assert (await http.get("/v1/me", headers=bearer("operator"))).status_code == 200
+        for task in holding:
+            task.cancel()
+        await asyncio.wait(holding)
+        again = await http.get("/v1/me", headers=bearer("reader"))
+        assert again.status_code == 200, "the places are free again"
 
 
 async def test_every_answer_keeps_browsers_from_harm(here: Served) -> None:
