@@ -12,13 +12,22 @@ SELF: Final = "http://skitter.internal"
 
 
 class ViewerTransport(AppTransport):
-    """Sends requests with the cookie of a viewer: the API decides what they may do."""
+    """Sends requests with what a viewer has shown: the API decides what they may do.
 
-    def __init__(self, app: App, cookie: str) -> None:
+    ``authorization`` is a header as it came; with one the cookie does not count, as in the API.
+    """
+
+    def __init__(self, app: App, cookie: str, authorization: str = "") -> None:
         super().__init__(app)
-        self._mine = {"Cookie": f"{COOKIE}={cookie}", CHANGES_HEADER: "1"}
+        shown = (
+            ("Authorization", authorization) if authorization else ("Cookie", f"{COOKIE}={cookie}")
+        )
+        # As bytes: whoever asks can send any, and httpx would take text that is ASCII alone.
+        pairs = (shown, (CHANGES_HEADER, "1"))
+        self._mine = [(name.encode(), value.encode("latin-1", "replace")) for name, value in pairs]
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """Return the answer of the app once it has begun."""
-        request.headers.update(self._mine)
-        return await super().handle_async_request(request)
+        headers = [*request.headers.raw, *self._mine]
+        mine = httpx.Request(request.method, request.url, headers=headers, stream=request.stream)
+        return await super().handle_async_request(mine)
