@@ -17,6 +17,7 @@ from skitter.wiring.tokens import OPERATOR, READER, derived
 COOKIE = "skitter"
 SESSION_S = 12 * 3600
 RANKS = {Role.READER: 1, Role.OPERATOR: 2, Role.ADMIN: 3}
+CALLED = {Role.READER: "a reader", Role.OPERATOR: "an operator", Role.ADMIN: "an admin"}
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 CHANGES_HEADER = "x-skitter"
 """No other site can make a browser send it; what changes something with a cookie must have it."""
@@ -107,7 +108,7 @@ def _needs(wanted: Role) -> params.Depends:
         role = _role_of(request)
         if RANKS[role] < RANKS[wanted]:
             raise ApiError(
-                403, f"this needs the token of an {wanted.value}; this is a {role.value}'s"
+                403, f"this needs the token of {CALLED[wanted]}; this is {CALLED[role]}'s"
             )
         return role
 

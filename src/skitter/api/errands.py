@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from skitter.api.errors import ApiError
-from skitter.api.job_wishes import private_kind
+from skitter.api.job_wishes import private_kind, refuse_files
 from skitter.client.pages import Fetched, FetchWish, TrialAnswer, TrialWish, TriedLink
 from skitter.errors import FetchError
 from skitter.fetch.base import Response
@@ -63,6 +63,7 @@ class Errands:
 
     async def try_rules(self, wish: TrialWish) -> TrialAnswer:
         """Try the rules of a job on a page that is fetched, or given."""
+        refuse_files(wish.job)
         job = check_job({"entries": [wish.url], **wish.job}, "job")
         async with self._room():
             url, content = await self._content(wish, job)

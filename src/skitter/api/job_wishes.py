@@ -7,7 +7,7 @@ from typing import Any
 from skitter.api.errors import ApiError
 from skitter.crawl.resolve.lane import LANE
 from skitter.errors import UrlError
-from skitter.fetch.guard import special_kind
+from skitter.fetch.guard import special_kind, with_article
 from skitter.job.entry import entry_host, entry_url
 from skitter.job.secrets import is_reference
 from skitter.wiring.service import ServiceOptions
@@ -20,7 +20,7 @@ def checked_wish(wish: Mapping[str, Any], options: ServiceOptions) -> dict[str, 
     job = deepcopy(dict(wish))
     if job.get("id") == LANE:
         raise _refuse("id", f"{LANE} is the job of resolved pages; wanted another")
-    _refuse_files(job)
+    refuse_files(job)
     if not options.allow_private:
         _refuse_private(job.get("entries"))
     if "sinks" in job:
@@ -32,7 +32,8 @@ def _refuse(field: str, why: str) -> ApiError:
     return ApiError(422, f"{field}: {why}", field)
 
 
-def _refuse_files(job: Mapping[str, Any]) -> None:
+def refuse_files(job: Mapping[str, Any]) -> None:
+    """Raise, naming the field, when a job reads or writes something of this machine."""
     archive = job.get("archive")
     if isinstance(archive, Mapping) and archive.get("directory") is not None:
         raise _refuse("archive.directory", "a job from the API names no directory of this machine")
@@ -64,7 +65,7 @@ def private_kind(url: str) -> str | None:
     if kind == "malformed":
         local = host == LOCAL_NAMES[0] or host.endswith(LOCAL_NAMES[1:])
         return "a name of this machine or its network" if local else None
-    return None if kind is None else f"a {kind} address"
+    return None if kind is None else with_article(f"{kind} address")
 
 
 def _named_sinks(

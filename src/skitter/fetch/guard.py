@@ -128,4 +128,9 @@ class AddressGuard:
             return None
         if self.allow_private and kind not in (_METADATA, "malformed"):
             return None
-        return f"{address} is a {kind} address"
+        return f"{address} is {with_article(kind)} address"
+
+
+def with_article(words: str) -> str:
+    """Return ``words`` behind the article that they are spoken with."""
+    return f"an {words}" if words.startswith(tuple("aeiou")) else f"a {words}"

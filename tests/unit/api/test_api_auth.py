@@ -93,3 +93,20 @@ async def test_a_strangers_body_is_not_read(here: Served) -> None:
 
     async with here.client() as http:
         assert (await http.post("/v1/jobs", content=body())).status_code == 401
+
+
+@pytest.mark.parametrize(
+    ("role", "path", "said"),
+    [
+        ("reader", "/v1/fetch", "the token of an operator; this is a reader's"),
+        ("operator", "/v1/jobs/x", "the token of an admin; this is an operator's"),
+    ],
+)
+async def test_who_may_not_is_called_by_the_right_article(
+    here: Served, role: str, path: str, said: str
+) -> None:
+    method = "DELETE" if role == "operator" else "POST"
+    async with here.client(role) as http:
+        answer = await http.request(method, path, json={"url": "http://x.test/"})
+    assert answer.status_code == 403
+    assert answer.json()["error"]["message"].endswith(said)

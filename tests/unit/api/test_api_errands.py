@@ -93,6 +93,22 @@ async def test_rules_are_tried_on_html_that_is_given(here: Served) -> None:
     assert other.status_code == 422
 
 
+@pytest.mark.parametrize(
+    ("job", "field"),
+    [
+        ({"http": {"headers": {"X-A": "env:HOME"}}}, "http.headers.X-A"),
+        ({"http": {"cookies": "file:/etc/passwd"}}, "http.cookies"),
+        ({"archive": {"directory": "/tmp"}}, "archive.directory"),
+    ],
+)
+async def test_rules_that_are_tried_read_nothing_of_this_machine(
+    here: Served, job: dict[str, Any], field: str
+) -> None:
+    wish = {"url": "http://x.test/", "job": {**RULES, **job}, "html": "<p>"}
+    answer = await here.http.post("/v1/rules/try", json=wish)
+    assert (answer.status_code, answer.json()["error"]["field"]) == (422, field)
+
+
 async def test_rules_are_tried_on_a_page_that_is_fetched(here: Served) -> None:
     with SmallSite({"/p": Answer(b"<h1>Top</h1>")}) as site:
         await here.http.put("/v1/settings/127.0.0.1", json={"delay": 0})

@@ -51,6 +51,12 @@ async def test_lists_come_in_pages_and_by_filter(here: Served) -> None:
     assert [row["id"] for row in own["jobs"]] == ["b"]
 
 
+async def test_an_address_is_called_by_its_article(here: Served) -> None:
+    for address, called in (("0.0.0.0", "an unspecified"), ("10.0.0.1", "a private")):
+        answer = await here.http.post("/v1/jobs", json={**JOB, "entries": [f"http://{address}/"]})
+        assert f"{called} address" in answer.json()["error"]["message"]
+
+
 @pytest.mark.parametrize(
     ("fields", "field"),
     [

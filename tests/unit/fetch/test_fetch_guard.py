@@ -73,7 +73,8 @@ def test_public_addresses_are_allowed(address: str) -> None:
 @pytest.mark.parametrize(("address", "kind"), SPECIAL.items())
 def test_special_addresses_are_refused_and_named(address: str, kind: str) -> None:
     assert special_kind(address) == kind
-    assert AddressGuard().why_not(address) == f"{address} is a {kind} address"
+    article = "an" if kind == "unspecified" else "a"
+    assert AddressGuard().why_not(address) == f"{address} is {article} {kind} address"
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1", "10.0.0.1", "::1", "fe80::1", "100.64.0.1"])
