@@ -105,6 +105,29 @@ def test_a_crawl_on_redis_with_a_node(site: ManyHosts, tmp_path: Path) -> None:
     assert "finished" in job_words(events)
 
 
+def test_a_limit_of_pages_that_nodes_come_to_is_told_once(site: ManyHosts, tmp_path: Path) -> None:
+    url = own_store()
+    hosts, job = tmp_path / "hosts", tmp_path / "many.json"
+    hosts.write_text(site.hosts_file)
+    wanted = {"entries": [site.entry], "scope": "domain", "sitemaps": "no", "limits": {"pages": 9}}
+    job.write_text(json.dumps({"id": "many", "polite": {"delay": 0}, **wanted}))
+    assert command("job", "add", job, "--store", url).code == 0
+    words = ("node", "--store", url, "--allow-private", "--hosts", hosts, "--workers", "1")
+
+    def told() -> list[str]:
+        return job_words(asyncio.run(_read_redis(url))[0])
+
+    with ExitStack() as stack:
+        nodes = [
+            stack.enter_context(Background(tmp_path, *words, "--data", tmp_path / name))
+            for name in ("one", "two")
+        ]
+        nodes[0].until("its end", lambda: len(told()) > 1)
+        for one in nodes:
+            assert one.interrupted() == 130
+    assert told() == ["added", "stopped: pages limit"]
+
+
 def test_a_master_and_its_worker(site: ManyHosts, tmp_path: Path) -> None:
     data, hosts, job = tmp_path / "state", tmp_path / "hosts", tmp_path / "many.json"
     hosts.write_text(site.hosts_file)

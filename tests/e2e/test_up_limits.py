@@ -1,5 +1,6 @@
 """A master keeps the limits of its jobs, and tells what is left to do; so does a node."""
 
+import asyncio
 import json
 import re
 from contextlib import ExitStack
@@ -9,6 +10,8 @@ from typing import Any
 import pytest
 from clusters import Background, ManyHosts
 from crawling import command
+
+from skitter.frontier.embedded.frontier import EmbeddedFrontier
 
 pytestmark = pytest.mark.e2e
 
@@ -91,6 +94,19 @@ def test_a_master_keeps_limits_of_time_bytes_and_pages_and_says_which(tmp_path: 
         again = stack.enter_context(master.start(workers=0))
         assert master.standing("timed") == ("paused", "time limit"), "a restart changes nothing"
         assert again.interrupted() == 130
+    told = asyncio.run(told_of_jobs(master.data))
+    assert [words for job, words in told if job == "paged"] == ["added", "stopped: pages limit"]
+    assert ("timed", "paused: time limit") in told
+
+
+async def told_of_jobs(data: Path) -> list[tuple[str, str]]:
+    store = EmbeddedFrontier(data / "frontier")
+    await store.open()
+    try:
+        events = [json.loads(event) for _, event in await store.events("", 10_000)]
+    finally:
+        await store.close()
+    return [(event["job"], event["message"]) for event in events if event["type"] == "job"]
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])

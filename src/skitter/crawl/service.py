@@ -4,9 +4,10 @@ import asyncio
 from collections.abc import Sequence
 from contextlib import suppress
 
+from skitter.crawl.ends import Ends
 from skitter.crawl.engine import Engine
 from skitter.crawl.lifecycle import Helper, first_error
-from skitter.crawl.survey import Ends, Survey
+from skitter.crawl.survey import Survey
 from skitter.crawl.works import EngineOptions, Works
 from skitter.errors import FrontierError
 from skitter.observability.stats import CrawlStats
@@ -24,10 +25,12 @@ class Service:
         helpers: Sequence[Helper] = (),
         *,
         surveys: bool = True,
+        ends: Ends | None = None,
     ) -> None:
         self.stats = CrawlStats()
         self._surveys = surveys
         """Whether to look at what is left; one process of a machine is enough."""
+        self._ends = ends
         self._works = works
         self._helpers = helpers
         self.engine = Engine(works, None, stats=self.stats, options=options)
@@ -86,8 +89,7 @@ class Service:
 
     async def _survey(self) -> None:
         """Keep what is left fresh; apart from the rest, for a store in trouble does not answer."""
-        works = self._works
-        survey = Survey(works.reader, ends=Ends(works.frontier, works.clock))
+        survey = Survey(self._works.reader, ends=self._ends)
         while self._surveys:
             # A job may be dropped while it is looked at.
             with suppress(FrontierError):

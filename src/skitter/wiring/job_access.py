@@ -5,6 +5,7 @@ from contextlib import AsyncExitStack, aclosing
 from typing import TYPE_CHECKING
 
 from skitter.config import RunOptions
+from skitter.crawl.ends import open_job
 from skitter.crawl.happenings import tell_job
 from skitter.crawl.inspect import Question, ask_running
 from skitter.crawl.recording import Recording
@@ -176,6 +177,8 @@ async def _enter(connected: Connected, job: Job) -> Facts:
             entry = job_entry(job, outbox=stored.outbox, state=stored.state)
             added = False
     number = await store.control.put_job(entry)
+    if added:
+        await open_job(store.frontier, number)
     async with seeding(store, number, job) as seeder:
         await seeder.submit(job.entries)
     if added:

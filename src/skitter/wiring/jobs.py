@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 
 from skitter.config import RunOptions, job_files
+from skitter.crawl.ends import open_job
 from skitter.crawl.happenings import tell_job
 from skitter.crawl.inspect import error_facts
 from skitter.crawl.recording import Recording
@@ -75,6 +76,8 @@ class JobHost:
         number = await self._store.control.put_job(entry)
         assembly = self._assemblies.get(number) or await self._open_new(number, job)
         await self._limits.begin_run(number)
+        if before is None:
+            await open_job(self._store.frontier, number)
         await assembly.take_up_news()
         await Seeder(assembly.equipment).submit(job.entries)
         if before is None:

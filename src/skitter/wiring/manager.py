@@ -13,7 +13,8 @@ from skitter.cluster.manager.ledger import Ledger
 from skitter.cluster.manager.manager import Manager, Plans
 from skitter.cluster.manager.post import Post
 from skitter.cluster.manager.roster import ListedWorker
-from skitter.crawl.survey import Ends, Found, Survey
+from skitter.crawl.ends import Ends
+from skitter.crawl.survey import Found, Survey
 from skitter.errors import ConfigError, FrontierError
 from skitter.frontier.base import Frontier, FrontierReader
 from skitter.observability.stats import CrawlStats
@@ -92,20 +93,23 @@ async def open_node(options: NodeOptions) -> AsyncIterator[NodeRun]:
     """Join with the workers of this machine, and leave when the block ends."""
     async with AsyncExitStack() as stack:
         frontier, clock = await _join(stack, options)
-        yield await manage(stack, options, frontier, frontier, clock)
+        # A master tells of the ends of its jobs itself.
+        tells_ends = options.control is None
+        yield await manage(stack, options, frontier, clock, tells_ends=tells_ends)
 
 
 async def manage(
     stack: AsyncExitStack,
     options: NodeOptions,
-    frontier: Frontier,
-    reader: FrontierReader,
+    frontier: "_Store",
     clock: Clock,
+    *,
+    tells_ends: bool,
 ) -> NodeRun:
     """Return the manager of this machine, whose workers end with the stack at the latest."""
     ledger = Ledger.take(options.data)
     stack.callback(ledger.close)
-    post = Post(frontier, reader, clock)
+    post = Post(frontier, frontier, clock)
     session = secrets.token_hex(8)
     name = await _free_name(post, options, ledger, session)
     plans = Plans(
@@ -122,7 +126,8 @@ async def manage(
     manager = Manager(ledger, plans, clock)
     await manager.open()
     stack.callback(manager.kill)
-    return NodeRun(manager, post, Survey(reader, ends=Ends(frontier, clock)))
+    ends = Ends(frontier, frontier, clock) if tells_ends else None
+    return NodeRun(manager, post, Survey(frontier, ends=ends))
 
 
 def default_limit() -> int:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from skitter.config import RunOptions
 from skitter.crawl.desk import Desk, Desks, FreedHosts, JobGone
+from skitter.crawl.ends import Ends
 from skitter.crawl.lifecycle import Helper
 from skitter.crawl.load import raise_file_limit
 from skitter.crawl.observer import Observer
@@ -104,7 +105,10 @@ async def open_member(
             idle_exit=options.idle_exit,
         )
         helpers: list[Helper] = [observer, *memberships]
-        service = Service(works, bounds, helpers, surveys=surveys)
+        # A master tells of the ends of its jobs itself.
+        told = options.control is not None
+        ends = None if told else Ends(store.frontier, store.reader, store.clock)
+        service = Service(works, bounds, helpers, surveys=surveys, ends=ends)
         for membership in memberships:
             membership.serve(service.engine)
             service.stats.member = membership.tenure.name

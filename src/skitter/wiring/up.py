@@ -122,10 +122,14 @@ class Master:
             self.service.kill()
         self._stopping.set()
 
+    async def look(self) -> None:
+        """Read what there is, for the person who watches."""
+        self._found = await self._survey.look()
+        self._show()
+
     async def _look(self) -> None:
         while True:
-            self._found = await self._survey.look()
-            self._show()
+            await self.look()
             await asyncio.sleep(self._survey.pause_s)
 
     async def _watch(self) -> None:
@@ -170,9 +174,7 @@ async def open_up(options: UpOptions) -> AsyncIterator[Master]:
         )
         limits = JobLimits(store)
         stack.push_async_callback(limits.close)
-        server = RemoteServer(frontier, secret=store.secret, clock=store.clock, token=token.value)
-        server.also_admit(derived(token.value, NODE))
-        server.guests = True
+        server = _server_of(store, frontier, token.value)
 
         async def at_work() -> bool:
             return bool(server.sessions())
@@ -188,7 +190,8 @@ async def open_up(options: UpOptions) -> AsyncIterator[Master]:
         )
         await shell.open()
         stack.push_async_callback(shell.close)
-        node = await manage(stack, _own_workers(options, path), frontier, frontier, store.clock)
+        own = _own_workers(options, path)
+        node = await manage(stack, own, frontier, store.clock, tells_ends=True)
         care = caretaker(frontier)
         look = children(server)
         nodes = NodesKeeper(frontier, frontier, store.clock, look, care.buried, has_table=False)
@@ -213,6 +216,13 @@ def service_options(options: UpOptions, token: str) -> ServiceOptions:
         sinks={name: dict(sink) for name, sink in options.sinks.items()},
         log_json=is_json(),
     )
+
+
+def _server_of(store: Store, frontier: EmbeddedFrontier, token: str) -> RemoteServer:
+    server = RemoteServer(frontier, secret=store.secret, clock=store.clock, token=token)
+    server.also_admit(derived(token, NODE))
+    server.guests = True
+    return server
 
 
 def _own_workers(options: UpOptions, socket: Path) -> NodeOptions:

@@ -1,14 +1,13 @@
 """What is left to do over all jobs of a store."""
 
 import asyncio
-import json
 from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 
 import pytest
 
 from skitter.crawl import survey as survey_module
-from skitter.crawl.survey import LOOK_S, WORTH, Ends, Survey
+from skitter.crawl.survey import LOOK_S, WORTH, Survey
 from skitter.frontier.embedded.frontier import EmbeddedFrontier
 from skitter.frontier.model import Ack, Counts, JobEntry, JobState, Link, Result
 from skitter.observability.stats import CrawlStats
@@ -119,32 +118,3 @@ async def test_a_look_that_costs_much_is_taken_rarely(
     monkeypatch.setattr(survey_module, "LONGEST_S", 3.0)
     await slow.look()
     assert slow.pause_s == 3.0
-
-
-async def told(store: EmbeddedFrontier) -> list[str]:
-    return [json.loads(event)["message"] for _, event in await store.events("")]
-
-
-async def test_the_end_of_a_job_is_told_once(store: EmbeddedFrontier) -> None:
-    clock = VirtualClock()
-    surveys = [Survey(store, ends=Ends(store, clock)) for _ in range(2)]
-    await add(store, "one", 2)
-    for survey in surveys:
-        await survey.look()
-    await fetch(store, 1)
-    for survey in surveys:
-        await survey.look()
-    assert await told(store) == []
-    await fetch(store, 1)
-    for survey in surveys * 2:
-        await survey.look()
-    assert await told(store) == ["finished"]
-
-
-async def test_a_job_that_is_paused_has_not_come_to_its_end(store: EmbeddedFrontier) -> None:
-    survey = Survey(store, ends=Ends(store, VirtualClock()))
-    job = await add(store, "one", 2)
-    await survey.look()
-    await store.set_job_state(job, JobState.PAUSE)
-    await survey.look()
-    assert await told(store) == []
