@@ -9,11 +9,12 @@ from collections.abc import Collection
 
 import msgspec
 
+from skitter.crawl.ends import PAGES_LIMIT
 from skitter.crawl.happenings import tell_job
 from skitter.crawl.recording import job_mark
 from skitter.crawl.standing import CANCELLED, FINISHED
 from skitter.crawl.totals import Totals
-from skitter.frontier.model import JobEntry, JobState
+from skitter.frontier.model import Counts, JobEntry, JobState
 from skitter.job.parts import Limits
 from skitter.job.spec import Job
 from skitter.types import JobNumber
@@ -25,7 +26,7 @@ LONGEST_STEP_S = 10.0
 """More than this between two looks is time in which this machine slept."""
 RUN_MARK = "run"
 """Behind the number of its job: how long that has run, and what stopped it."""
-TIME, BYTES, PAGES = "time limit", "bytes limit", "pages limit"
+TIME, BYTES = "time limit", "bytes limit"
 
 
 class _Run(msgspec.Struct):
@@ -59,15 +60,16 @@ class JobLimits:
         """Return the limit that a job was paused for; "" when somebody paused it, or nobody."""
         return (await self._run(job)).stopped_by
 
-    async def stopped_by(self, job: JobNumber, entry: JobEntry, pages: int, pending: int) -> str:
+    async def stopped_by(self, job: JobNumber, entry: JobEntry, pages: int, counts: Counts) -> str:
         """Return what keeps a job from going on; "" while nothing does."""
         if entry.state is JobState.CANCEL:
             return CANCELLED
-        if not pending:
-            return FINISHED if pages else ""
+        if not counts.pending:
+            # Records that were rejected are no pages, and the URLs are done all the same.
+            return FINISHED if pages or counts.done or counts.dead else ""
         if entry.state is not JobState.RUN:
             return (await self._run(job)).stopped_by
-        return PAGES if entry.pages is not None and pages >= entry.pages else ""
+        return PAGES_LIMIT if entry.pages is not None and pages >= entry.pages else ""
 
     async def tend(self) -> None:
         """Pause the jobs that are at a limit."""

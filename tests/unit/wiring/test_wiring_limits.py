@@ -64,8 +64,8 @@ class Jobs:
     async def standing(self, number: JobNumber) -> tuple[str, str]:
         entry = (await self.frontier.jobs())[number]
         pages = (await self.frontier.tallies(number)).get("pages", 0)
-        pending = (await self.frontier.counts(number)).pending
-        why = await self.limits.stopped_by(number, entry, pages, pending)
+        counts = await self.frontier.counts(number)
+        why = await self.limits.stopped_by(number, entry, pages, counts)
         return entry.state.value, why
 
 
@@ -191,3 +191,13 @@ async def test_a_kill_forgets_a_few_seconds_of_a_run(tmp_path: Path) -> None:
     async with opened(tmp_path / "store", clock) as second:
         await second.pass_time(10 + KEEP_S)
         assert await second.standing(job) == ("pause", "time limit")
+
+
+async def test_a_job_whose_records_were_all_rejected_is_finished(jobs: Jobs) -> None:
+    job = await jobs.add(urls=1)
+    assert await jobs.standing(job) == ("run", "")
+    grants = await jobs.frontier.own("member", range(1))
+    claim = await jobs.frontier.claim(grants, 1)
+    rejected = [Ack(one, Result.DONE, tally=(("rejected", 1),)) for one in claim.leases]
+    await jobs.frontier.ack(rejected)
+    assert await jobs.standing(job) == ("run", "finished")
