@@ -93,6 +93,9 @@ def test_a_master_keeps_limits_of_time_bytes_and_pages_and_says_which(tmp_path: 
 
         again = stack.enter_context(master.start(workers=0))
         assert master.standing("timed") == ("paused", "time limit"), "a restart changes nothing"
+        again.until_told(" left ")
+        line = next(line for line in again.told.splitlines() if " left " in line)
+        assert re.match(r"[0-9]{2,} pages, 0\.0/s, ", line), "the pages of runs before are no speed"
         assert again.interrupted() == 130
     told = asyncio.run(told_of_jobs(master.data))
     assert [words for job, words in told if job == "paged"] == ["added", "stopped: pages limit"]

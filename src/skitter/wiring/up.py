@@ -203,6 +203,8 @@ async def open_up(options: UpOptions) -> AsyncIterator[Master]:
             service.begin()
         master = Master(store, limits, node, shell, care, token)
         master.service = service
+        # Pages of earlier runs are none of the speed of this one.
+        await master.look()
         yield master
 
 
