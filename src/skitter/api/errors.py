@@ -33,6 +33,8 @@ CODES = {
     503: "unavailable",
 }
 RETRY_S = 2
+TOO_DEEP = "the body is nested more deeply than can be read"
+NOT_UTF8 = "the body is not JSON: it is not UTF-8"
 
 
 class ApiError(Exception):
@@ -83,10 +85,23 @@ async def _api_error(request: Request, error: Exception) -> Response:
 
 async def _http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
+    if unread := _why_unread(error.__cause__):
+        return problem(422, unread)
     words = {404: f"there is nothing at {request.url.path}"}
     words[405] = f"{request.method} is not possible at {request.url.path}"
     message = words.get(error.status_code) or str(error.detail)
     return problem(error.status_code, message, None, error.headers)
+
+
+def _why_unread(cause: BaseException | None) -> str | None:
+    """Return why FastAPI could not read a body, which says itself only that it could not."""
+    match cause:
+        case UnicodeDecodeError():
+            return NOT_UTF8
+        case RecursionError():
+            return TOO_DEEP
+        case _:
+            return None
 
 
 async def _own_error(request: Request, error: Exception) -> Response:
@@ -110,7 +125,7 @@ async def _own_error(request: Request, error: Exception) -> Response:
 
 async def _too_deep(request: Request, error: Exception) -> Response:
     log.info("%s %s: %s", request.method, request.url.path, error)
-    return problem(422, "the body has more in one another than can be read")
+    return problem(422, TOO_DEEP)
 
 
 async def _unexpected(request: Request, error: Exception) -> Response:
@@ -127,12 +142,21 @@ async def _invalid(request: Request, error: Exception) -> Response:
     return problem(422, words, field)
 
 
+_NO_OBJECT = frozenset({"dict_type", "model_type", "model_attributes_type"})
+
+
 def describe(fault: Mapping[str, Any]) -> tuple[str | None, str]:
     """Return the field of a fault, and a sentence that names it."""
     place, *path = fault["loc"]
     field = _dotted(path) if path else str(place)
     if fault["type"] == "json_invalid":
-        return None, f"the body is not JSON: {fault.get('ctx', {}).get('error', 'broken')}"
+        why = str(fault.get("ctx", {}).get("error", "broken"))
+        return None, TOO_DEEP if "recursion" in why else f"the body is not JSON: {why}"
+    if not path and isinstance(fault.get("input"), bytes):
+        # It is left as it came when it is not said to be JSON, as curl does by itself.
+        return "Content-Type", "the body is wanted with the header Content-Type: application/json"
+    if not path and fault["type"] in _NO_OBJECT:
+        return field, f"{field}: wanted a JSON object"
     if fault["type"] == "missing":
         return field, f"{field}: missing"
     if fault["type"] == "extra_forbidden":
