@@ -157,6 +157,19 @@ def test_a_site_is_slowed_down_and_blocked(visit: Visit) -> None:
     page.get_by_text("Nothing is blocked").wait_for()
 
 
+def test_who_may_not_create_jobs_is_told_before_the_form_is_filled_in(visit: Visit) -> None:
+    visitor = visit("reader")
+    visitor.go("/jobs/new")
+    visitor.page.get_by_text("Your token (Reader) may not create jobs.").wait_for()
+    visitor.field("entries").fill("https://example.com/")
+    visitor.field("pages").fill("many")
+    visitor.page.get_by_text("wanted a number").first.wait_for()
+    visitor.field("pages").fill("1")
+    visitor.page.get_by_text("wanted a number").first.wait_for(state="hidden")
+    expect(visitor.button("Create job")).to_be_disabled()
+    expect(visitor.button("Try")).to_be_disabled()
+
+
 def test_pages_show_while_they_are_fetched(visit: Visit, demo_web: DemoProcess) -> None:
     visitor = visit("reader")
     page = visitor.page

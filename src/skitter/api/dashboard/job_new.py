@@ -19,6 +19,7 @@ from skitter.api.dashboard.format import part_of_path
 from skitter.api.dashboard.parts import bar, button, heading, inside, panel, stack
 from skitter.api.dashboard.session import Viewer
 from skitter.api.dashboard.trial import Trial
+from skitter.client.base import Role
 from skitter.client.calls import jobs as calls
 from skitter.errors import ApiError
 
@@ -36,6 +37,7 @@ class NewJob:
     def __init__(self, viewer: Viewer) -> None:
         words = self._words = viewer.words
         self._viewer = viewer
+        self._may = viewer.may(Role.OPERATOR)
         self._draft = Draft()
         self._inputs: dict[str, ValidationElement[Any]] = {}
         self._touched: set[str] = set()
@@ -46,6 +48,9 @@ class NewJob:
                 inside(words("nav.jobs"), "/jobs")
                 ui.label("/").classes("faint")
                 heading(words("new.title"))
+            if not self._may:
+                role = words(f"role.{viewer.me.role}")
+                ui.label(words("new.role", role=role)).classes("bad wrap").props('role="alert"')
             with ui.element("div").classes("wide-narrow"):
                 with stack():
                     self._write()
@@ -181,16 +186,10 @@ class NewJob:
             element.error = faults.get(name) if name in self._touched else None
         what = next(iter(faults.values()), "")
         untouched = not self._touched and self._tabs.value != "raw"
-        said = (
-            ""
-            if untouched
-            else self._words("new.fix", what=what)
-            if what
-            else self._words("new.good")
-        )
-        self._said.set_text(said)
+        said = self._words("new.fix", what=what) if what else self._words("new.good")
+        self._said.set_text("" if untouched or not self._may else said)
         self._said.classes(replace="bad small wrap" if what else "good small")
-        self._create.set_enabled(not what)
+        self._create.set_enabled(self._may and not what)
 
     def _create_bar(self) -> None:
         with bar():

@@ -9,6 +9,7 @@ from skitter.api.dashboard.draft import Faults, Spec
 from skitter.api.dashboard.format import shorten
 from skitter.api.dashboard.parts import badge, bar, button, facts, heading, outside, panel
 from skitter.api.dashboard.session import Viewer
+from skitter.client.base import Role
 from skitter.client.calls import pages as calls
 from skitter.client.pages import TrialAnswer
 from skitter.errors import ApiError
@@ -30,6 +31,7 @@ class Trial:
                 self._url.props["data-field"] = "try"
                 self._url.on("keydown.enter", self._run)
                 self._button = button(words("try.run"), self._run, icon="science")
+                self._button.set_enabled(viewer.may(Role.OPERATOR))
             self._result = ui.element("div").classes("stack tight")
 
     async def _run(self) -> None:

@@ -218,6 +218,7 @@ ENGLISH: Final = {
     "new.create": "Create job",
     "new.created": "The job is there and begins.",
     "new.fix": "This has to be put right first: {what}",
+    "new.role": "Your token ({role}) may not create jobs.",
     "new.good": "Ready to be created",
     "new.entries_wanted": "at least one address is wanted",
     "new.pair_wanted": "wanted name = value in line {n}",

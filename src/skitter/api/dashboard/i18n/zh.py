@@ -208,6 +208,7 @@ CHINESE: Final = {
     "new.create": "创建任务",
     "new.created": "任务已创建并开始运行。",
     "new.fix": "请先修正：{what}",
+    "new.role": "你的令牌（{role}）无权创建任务。",
     "new.good": "可以创建",
     "new.entries_wanted": "至少需要一个网址",
     "new.pair_wanted": "第 {n} 行应为 名称 = 值",
