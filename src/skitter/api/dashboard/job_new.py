@@ -157,6 +157,8 @@ class NewJob:
 
     def _place(self, name: str, made: ValidationElement[Any], classes: str) -> None:
         made.props(f"{_PROPS} debounce=150").classes(classes)
+        # Its own check, of nothing, would come after ours and take back what that has said.
+        made.without_auto_validation()
         made.props["data-field"] = name
         self._inputs[name] = made
 
