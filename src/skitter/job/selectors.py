@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 _STRINGS = re.compile(r"\"[^\"]*\"|'[^']*'")
 _EXTENSION = re.compile(r"([A-Za-z_][\w.-]*:[A-Za-z_][\w.-]*)\s*\(")
 _VARIABLE = re.compile(r"\$[\w.:-]+")
+_MOST_NESTED = 6
+"""Conditions within conditions: the time they take grows with that power of what is on a page."""
 _MOMENT = datetime(2001, 2, 3, 4, 5, 6, tzinfo=UTC)
 _TAKEN = re.compile(r"::\s*(?:(text)|attr\(\s*([^\s()]+)\s*\))\s*$")
 
@@ -45,6 +47,8 @@ def check_xpath(expression: str) -> str:
         raise ValueError(f"{found[0]} is a variable, and there are none")
     if not expression.strip():
         raise ValueError("wanted an XPath expression")
+    if _nested(bare) > _MOST_NESTED:
+        raise ValueError(f"more than {_MOST_NESTED} conditions within one another")
     from turbohtml import XPath  # noqa: PLC0415  heavy, for jobs with rules alone
 
     try:
@@ -52,6 +56,15 @@ def check_xpath(expression: str) -> str:
     except (ValueError, TypeError) as error:
         raise ValueError(f"not an XPath expression: {error}") from error
     return expression
+
+
+def _nested(bare: str) -> int:
+    """Return how deep the conditions of an expression are nested."""
+    depth = most = 0
+    for char in bare:
+        depth += (char == "[") - (char == "]")
+        most = max(most, depth)
+    return most
 
 
 def check_css(selector: str) -> str:

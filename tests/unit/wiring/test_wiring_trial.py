@@ -55,3 +55,18 @@ async def test_an_entry_that_is_looked_at_again_is_read_as_in_a_crawl(tmp_path: 
         assert (trial.rule, trial.picked.fields) == ("detail", {"first": "One"})
     named = await tried(tmp_path, detail=detail, refresh="1h", links=[{"class": "nav"}])
     assert named.rule == "none"
+
+
+async def test_an_expression_that_would_hold_up_the_service_is_not_evaluated(
+    tmp_path: Path,
+) -> None:
+    slow = "//*[count(//*[count(//*)>0])>0]"
+    links = [{"restrict_xpaths": [slow]}]
+    fields = {"bad": {"xpath": slow}, "good": {"xpath": "//h1"}}
+    html = "<h1>T</h1><a href=/x>x</a>" + "<p>x</p>" * 8_000
+    trial = await tried(tmp_path, html, kind="site", detail={"fields": fields}, links=links)
+    assert trial.picked.fields == {"bad": None, "good": "T"}
+    assert trial.picked.problems == [
+        "bad: not read, its expression would take too long on this page"
+    ]
+    assert not by_path(trial)["/x"].follow

@@ -2,7 +2,8 @@
 
 The engine cannot be interrupted. What takes long there are the axes that look at siblings and at
 all that comes before or after, from many elements or backwards: with the third power of their
-number. How many they would look at is counted, which is quick.
+number. How many they would look at is counted, which is quick. The other thing are paths in
+conditions, which are walked anew for each node; how many nodes they would visit is estimated.
 """
 
 import re
@@ -10,12 +11,17 @@ from typing import Final, NamedTuple
 
 from turbohtml import Node, XPath
 
+from skitter.parse.rules.steps import Path, Unreadable, is_local, paths_of
+from skitter.parse.rules.visits import Page, visits
+
 MOST_S: Final = 0.5
 """How long one expression may take."""
 _BACK_S: Final = 1.4e-8
 """Seconds for each pair of elements that are looked at backwards from one element, as measured."""
 _MERGED_S: Final = 1e-9
 """Seconds for each pair of elements an axis begins at, and each element that both find."""
+MOST_VISITS: Final = 1e7
+"""Nodes that one expression may visit, each time it is evaluated; a visit takes up to 0.06 us."""
 
 _STRINGS = re.compile(r"\"[^\"]*\"|'[^']*'")
 _AXIS = re.compile(r"(preceding|following)(-sibling)?\s*::")
@@ -47,12 +53,50 @@ class Guard:
 
     def __init__(self, expression: str) -> None:
         self._steps = [step for step in _steps(expression) if step is not None]
+        self._page: Page | None = None
+        self._readable = True
+        self._paths: tuple[Path, ...] = ()
+        try:
+            paths = paths_of(expression)
+        except Unreadable:
+            self._readable = False
+        else:
+            self._paths = tuple(path for path in paths if _multiplies(path))
 
     def check(self, node: Node) -> None:
         """Raise ``TooSlow`` where the expression would take too long from ``node``."""
+        # First, for the other estimate evaluates the beginning of the expression.
+        if not self._readable or self.visits(node) > MOST_VISITS:
+            raise TooSlow
         for step in self._steps:
             if _seconds(step, node) > MOST_S:
                 raise TooSlow
+
+    def visits(self, node: Node) -> float:
+        """Return how many nodes would be visited; 0 where conditions cannot multiply them."""
+        if not self._paths:
+            return 0.0
+        root = _root(node)
+        # The rules of a list ask for the same page once an item.
+        if self._page is None or self._page.root is not root:
+            self._page = Page(root)
+        return visits(self._paths, self._page)
+
+
+def _root(node: Node) -> Node:
+    while (parent := node.parent) is not None:
+        node = parent
+    return node
+
+
+def _multiplies(path: Path) -> bool:
+    """Tell whether a path has a condition that may visit a node again and again."""
+    if not all(map(is_local, path.conditions)) or any(map(_multiplies, path.inner)):
+        return True
+    return any(
+        one.axis.startswith("ancestor") or not all(map(is_local, one.conditions))
+        for one in path.steps
+    )
 
 
 def _seconds(step: _Step, node: Node) -> float:

@@ -115,6 +115,7 @@ def test_rules_that_take_too_long_on_a_page_are_left_out_and_named() -> None:
         ("//td[", "not an XPath expression"),
         ("", "wanted an XPath expression"),
         ("re:test(., 'a')", "re:test() is an extension function"),
+        ("//*[//*" * 30 + "]" * 30, "more than 6 conditions within one another"),
         ("//a[@x=$y]", "$y is a variable"),
         ("//svg:g", "undefined namespace prefix"),
         ({"css": "a >"}, "not a CSS selector"),
