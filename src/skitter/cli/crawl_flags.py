@@ -222,7 +222,9 @@ AllowPrivate = Annotated[
 Hosts = Annotated[
     Path | None,
     typer.Option(
-        metavar="FILE", help="Look names up in this hosts file first.", rich_help_panel=_MACHINE
+        metavar="FILE",
+        help="Look names up in this hosts file first; its names may lead to private addresses.",
+        rich_help_panel=_MACHINE,
     ),
 ]
 Fast = Annotated[

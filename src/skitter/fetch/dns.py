@@ -2,7 +2,7 @@
 
 Answers are cached with a bound and a lifetime, failures for a shorter one, and any number of
 callers asking for one name at one time cause one question. The hosts table is asked first; what it
-says is the operator's word and is not judged by the guard.
+says is the operator's word, to which the guard leaves private addresses open.
 """
 
 import asyncio
@@ -54,7 +54,7 @@ class Resolved(NamedTuple):
 
     addresses: tuple[str, ...]
     trusted: bool
-    """Named by the operator in the hosts table, hence not judged by the guard."""
+    """Named by the operator in the hosts table, hence judged less strictly by the guard."""
 
 
 class _Entry(NamedTuple):
@@ -91,14 +91,13 @@ class Resolver:
         name ``url``. Addresses the guard refuses are left out of a mixed answer.
         """
         named = self._hosts.get(host)
-        if named:
-            return Resolved(named, trusted=True)
-        addresses = (host,) if _is_literal(host) else await self._addresses(host, url)
-        reasons = [self.guard.why_not(address) for address in addresses]
+        trusted = bool(named)
+        addresses = named or ((host,) if _is_literal(host) else await self._addresses(host, url))
+        reasons = [self.guard.why_not(address, named=trusted) for address in addresses]
         allowed = tuple(a for a, why in zip(addresses, reasons, strict=True) if why is None)
         if not allowed:
             raise AddressRefused(url, next(why for why in reasons if why is not None))
-        return Resolved(allowed, trusted=False)
+        return Resolved(allowed, trusted=trusted)
 
     def close(self) -> None:
         """Give up open questions; idempotent."""

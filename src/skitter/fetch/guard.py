@@ -16,20 +16,24 @@ from ipaddress import (
 from typing import Final
 
 _METADATA: Final = "cloud metadata"
+_LINK_LOCAL: Final = "link-local"
 
 # IANA special-purpose registries (RFC 6890 and later entries); first match names the reason.
 _RANGES: Final = (
     ("169.254.169.254/32", _METADATA),
+    ("169.254.170.2/32", _METADATA),
+    ("169.254.170.23/32", _METADATA),
     ("168.63.129.16/32", _METADATA),
     ("100.100.100.200/32", _METADATA),
     ("192.0.0.192/32", _METADATA),
     ("fd00:ec2::254/128", _METADATA),
+    ("fd00:ec2::23/128", _METADATA),
     ("fd20:ce::254/128", _METADATA),
     ("0.0.0.0/8", "unspecified"),
     ("10.0.0.0/8", "private"),
     ("100.64.0.0/10", "carrier-grade NAT"),
     ("127.0.0.0/8", "loopback"),
-    ("169.254.0.0/16", "link-local"),
+    ("169.254.0.0/16", _LINK_LOCAL),
     ("172.16.0.0/12", "private"),
     ("192.0.0.0/24", "reserved"),
     ("192.0.2.0/24", "documentation"),
@@ -51,7 +55,7 @@ _RANGES: Final = (
     ("3fff::/20", "documentation"),
     ("5f00::/16", "reserved"),
     ("fc00::/7", "private"),
-    ("fe80::/10", "link-local"),
+    ("fe80::/10", _LINK_LOCAL),
     ("fec0::/10", "private"),
     ("ff00::/8", "multicast"),
 )
@@ -116,17 +120,23 @@ class AddressGuard:
     """Refuses addresses that are not on the public Internet.
 
     ``allow_private`` is the operator's switch and opens everything but the metadata services of
-    clouds, which hand out credentials and are never a crawl target.
+    clouds, which hand out credentials and are never a crawl target. A name in the operator's hosts
+    table may lead to private addresses without it, but to link-local ones, where such services
+    are, never.
     """
 
     allow_private: bool = False
 
-    def why_not(self, address: str) -> str | None:
-        """Return why ``address`` is refused, or None when it may be connected to."""
+    def why_not(self, address: str, *, named: bool = False) -> str | None:
+        """Return why ``address`` is refused, or None when it may be connected to.
+
+        ``named`` says that the hosts table of the operator leads there.
+        """
         kind = special_kind(address)
         if kind is None:
             return None
-        if self.allow_private and kind not in (_METADATA, "malformed"):
+        closed = kind in (_METADATA, "malformed") or (named and kind == _LINK_LOCAL)
+        if (self.allow_private or named) and not closed:
             return None
         return f"{address} is {with_article(kind)} address"
 

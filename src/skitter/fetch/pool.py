@@ -214,7 +214,7 @@ class ConnectionPool:
     async def _socket(self, origin: Origin, url: str, resolved: Resolved) -> socket.socket:
         def guarded(info: AddrInfoType) -> socket.socket:
             family, kind, protocol, _, address = info
-            why = None if resolved.trusted else self._resolver.guard.why_not(str(address[0]))
+            why = self._resolver.guard.why_not(str(address[0]), named=resolved.trusted)
             if why is not None:
                 raise AddressRefused(url, why)
             return socket.socket(family, kind, protocol)

@@ -129,6 +129,16 @@ async def test_the_hosts_table_is_asked_first_and_is_the_operators_word(
     assert names.asked == []
 
 
+async def test_the_hosts_table_leads_to_no_metadata_service(clock: VirtualClock) -> None:
+    text = "169.254.169.254 only.test mixed.test\n10.0.0.1 mixed.test"
+    resolve = Resolver(
+        AddressGuard(allow_private=True), hosts=HostsTable.parse(text), clock=clock
+    ).resolve
+    with pytest.raises(AddressRefused, match="metadata"):
+        await resolve("only.test", url=URL)
+    assert await resolve("mixed.test", url=URL) == (("10.0.0.1",), True)
+
+
 async def test_a_literal_address_is_judged_without_a_question(clock: VirtualClock) -> None:
     names = Names({})
     resolve = resolver(names, clock).resolve

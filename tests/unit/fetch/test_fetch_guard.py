@@ -87,6 +87,34 @@ def test_metadata_services_stay_closed_even_then(address: str) -> None:
     assert "metadata" in (AddressGuard(allow_private=True).why_not(address) or "")
 
 
+@pytest.mark.parametrize("allow_private", [False, True])
+@pytest.mark.parametrize(
+    "address",
+    [
+        "169.254.169.254",
+        "::ffff:169.254.169.254",
+        "64:ff9b::a9fe:a9fe",
+        "169.254.170.2",
+        "169.254.170.23",
+        "fd00:ec2::254",
+        "fd00:ec2::23",
+        "100.100.100.200",
+        "168.63.129.16",
+        "169.254.1.1",
+        "fe80::1",
+        "fe80::1%eth0",
+    ],
+)
+def test_the_hosts_table_opens_no_metadata_service(address: str, *, allow_private: bool) -> None:
+    why = AddressGuard(allow_private=allow_private).why_not(address, named=True) or ""
+    assert "metadata" in why or "link-local" in why
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1", "10.0.0.1", "::1", "fd00::1", "8.8.8.8"])
+def test_the_hosts_table_may_lead_to_private_addresses(address: str) -> None:
+    assert AddressGuard().why_not(address, named=True) is None
+
+
 @given(st.ip_addresses(v=4))
 def test_a_refused_ipv4_address_is_refused_in_every_disguise(address: IPv4Address) -> None:
     number = int(address)

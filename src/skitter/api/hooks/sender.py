@@ -48,8 +48,9 @@ class _Guarded(AbstractResolver):
     def make_socket(self, info: aiohttp.AddrInfoType) -> socket.socket:
         """Make the socket for an address; one that was never resolved is judged here alone."""
         family, kind, protocol, _, place = info
-        why = self._resolver.guard.why_not(str(place[0]))
-        if why is not None and str(place[0]) not in self._trusted:
+        address = str(place[0])
+        why = self._resolver.guard.why_not(address, named=address in self._trusted)
+        if why is not None:
             raise PermissionError(why)
         return socket.socket(family, kind, protocol)
 
