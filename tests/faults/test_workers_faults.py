@@ -121,9 +121,21 @@ def site(tmp_path: Path) -> Iterator[Site]:
 
 
 def workers_of(command: Command) -> list[int]:
-    """Return the processes a command has started, by their numbers."""
+    """Return the workers a command has started, by their numbers; its service is none."""
+    return [pid for pid in children_of(command) if not serves_people(pid)]
+
+
+def children_of(command: Command) -> list[int]:
     children = Path(f"/proc/{command.pid}/task/{command.pid}/children").read_text()
     return [int(number) for number in children.split()]
+
+
+def serves_people(pid: int) -> bool:
+    try:
+        return "skitter.api" in Path(f"/proc/{pid}/cmdline").read_text()
+    except OSError:
+        # It has ended, as workers do.
+        return False
 
 
 def wait_for_workers(site: Site, command: Command, number: int) -> list[int]:
@@ -248,9 +260,9 @@ def test_a_node_leaves_when_it_was_idle_and_one_with_a_wrong_token_is_refused(si
 
 
 def visible(site: Site, command: Command, number: int) -> Sequence[str]:
-    workers = wait_for_workers(site, command, number)
+    wait_for_workers(site, command, number)
     time.sleep(0.5)
-    return [seen_of(pid) for pid in workers]
+    return [seen_of(pid) for pid in children_of(command)]
 
 
 @pytest.mark.timeout(0 if SOAK else 120)

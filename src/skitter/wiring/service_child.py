@@ -14,6 +14,8 @@ from contextlib import suppress
 
 LISTEN = b"l"
 """What goes with a socket to accept connections from."""
+KEYS = frozenset({"SKITTER_STORE", "SKITTER_COLD", "SKITTER_TOKEN", "SKITTER_CONTROL"})
+"""Variables that open stores and services: the process is told what it needs of them."""
 
 
 class ServiceChild:
@@ -28,6 +30,7 @@ class ServiceChild:
             self._process = subprocess.Popen(  # noqa: S603  this program itself
                 [sys.executable, "-m", "skitter.api", "--line", str(fd)],
                 stdin=subprocess.PIPE,
+                env={name: value for name, value in os.environ.items() if name not in KEYS},
                 pass_fds=(fd,),
                 start_new_session=True,
             )
