@@ -16,6 +16,7 @@ from skitter.frontier.base import Entry
 from skitter.frontier.redis import outbox as outbox_module
 from skitter.frontier.redis.address import StoreAddress
 from skitter.frontier.redis.frontier import RedisFrontier
+from skitter.frontier.redis.handout import STREAM_CAP
 from skitter.frontier.redis.keys import Keys
 from skitter.frontier.redis.library import function
 from skitter.frontier.redis.nodes import Nodes
@@ -238,8 +239,10 @@ async def test_entries_stay_one_step_longer_and_are_not_read_again(plain: Store)
     assert await plain.left() == 0
 
 
-async def test_a_keep_that_a_failover_forgot_costs_no_record(plain: Store, tmp_path: Path) -> None:
+@pytest.mark.parametrize("store", ["cluster"], indirect=True)
+async def test_a_keep_that_a_failover_forgot_costs_no_record(store: Store, tmp_path: Path) -> None:
     """The replica knows the keep before: the files are cut to it, and its entries are there."""
+    plain = store
     marks = plain.keys.marks
     for n in range(3):
         await plain.put(b"record %d\n" % n, tag=n)
@@ -253,6 +256,24 @@ async def test_a_keep_that_a_failover_forgot_costs_no_record(plain: Store, tmp_p
     await write_all(plain, tmp_path / "pages.jsonl")
     lines = (tmp_path / "pages.jsonl").read_bytes().splitlines(keepends=True)
     assert lines == [b"record %d\n" % n for n in range(3)]
+
+
+async def test_records_that_are_written_make_room_though_no_more_come(
+    store: Store, tmp_path: Path
+) -> None:
+    """Members that wait for room in a stream bring nothing that would push the last ones out."""
+    await store.put(*(b"%d\n" % n for n in range(STREAM_CAP)), tag=3)
+    outbox, sink = store.outbox(), make_sink(tmp_path / "pages.jsonl", durable=False)
+    await outbox.open()
+    await sink.open(None)
+    writing = asyncio.create_task(Consumer(outbox, JOB, [sink]).run())
+    async with asyncio.timeout(10):
+        while await store.left():
+            assert not writing.done()
+            await asyncio.sleep(0.02)
+    writing.cancel()
+    await sink.close()
+    assert len((tmp_path / "pages.jsonl").read_bytes().splitlines()) == STREAM_CAP
 
 
 # Crashes

@@ -210,6 +210,15 @@ def test_a_crawl_that_is_told_to_stop_while_the_store_is_away_ends(
         assert record_problems(small_web, records_in(w.out)) == []
 
 
+def await_output(command: Command, words: str, seconds: float = 30) -> None:
+    """Wait until a command has printed some words."""
+    until = time.monotonic() + seconds
+    while words not in command.output:
+        assert command.up, command.told
+        assert time.monotonic() < until, command.told
+        time.sleep(0.02)
+
+
 CLOCKS = Path(__file__).with_name("wrong_clock.py")
 
 
@@ -223,9 +232,12 @@ def test_a_node_whose_clock_is_an_hour_off_works_all_the_same(
         start_redis(tmp_path / "redis", options=SAFE) as store,
         World(tmp_path, small_web, store) as w,
     ):
+        # A member alone: a manager would start it with the right time. It is there before the
+        # crawl, so that it has a share of the sites while there is something to do.
+        node = w.node("two-a", "--index", "1", runner=runner)
+        node.start()
+        await_output(node, '"member":')
         w.crawl.start()
-        # A member alone: a manager would start it with the right time.
-        w.node("two-a", "--index", "1", runner=runner).start()
         w.finish(90)
         assert ledger_problems(w) == []
         assert '"200":' in w.nodes["two-a"].output, "the node has fetched nothing"

@@ -14,6 +14,8 @@ from skitter.pipeline.base import Batch, Sink
 from skitter.types import JobNumber
 
 BATCH = 1_000
+MANY = 100
+"""After so many records the next are looked for at once: members wait while a stream is full."""
 IDLE_S = 0.2
 """How long records gather: to look for few costs as much as to look for many."""
 SETTLE_S = 3.0
@@ -35,7 +37,7 @@ class Consumer:
     async def run(self) -> None:
         """Write records as they come, until cancelled."""
         while True:
-            if await self._step() < BATCH // 2:
+            if await self._step() < MANY:
                 await asyncio.sleep(IDLE_S)
 
     async def settle(self) -> None:
@@ -65,6 +67,8 @@ class Consumer:
                 return 0
             entries = await self._source.read(BATCH)
             if not entries:
+                # Members may be waiting for room, and would never bring what pushes these out.
+                await self._source.let_go(())
                 return 0
             written = await write_to_all(self._sinks, Batch(None, [e.line for e in entries]))
             marks = {job_mark(self._job, name): mark for name, mark in written.items()}

@@ -4,7 +4,7 @@ An ack adds the record of its page to a stream in its tag, in the step that ends
 process, the writer, reads the streams from their beginning, writes the files, and then:
 
 1. ``keep`` stores by one command how long the files are and which entries they hold,
-2. ``let_go`` removes the entries of the ``keep`` before.
+2. ``let_go`` removes the entries of the ``keep`` before, or of the last one when none came since.
 
 A crash before 1 leaves files that are longer than their marks say: they are cut on opening, and the
 same entries are read again. A crash after it leaves entries that are in the files: ``open`` removes
@@ -39,6 +39,8 @@ RENEW_S: Final = 1.5
 PATIENCE_S: Final = 8.0
 """How long an earlier writer that was killed may still seem to be there."""
 CLOSE_S: Final = 3.0
+HOLD_S: Final = 0.2
+"""How long the servers of a Cluster are given to copy a ``keep`` when no other follows it."""
 SWEEP_S: Final = 0.5
 """How long a stream that was empty may go unasked while others have much."""
 
@@ -72,6 +74,7 @@ class Outbox:
         """Tags that may have more than was asked for, and behind which entry."""
         self._one_server = False
         """Whether one command may read all streams."""
+        self._kept_at = 0.0
         self._sweep_at = 0.0
         self._first = 0
         """The tag that is asked first, another one each time."""
@@ -119,7 +122,7 @@ class Outbox:
         """Let another process become the writer; a store that is away finds out by itself."""
         try:
             async with asyncio.timeout(CLOSE_S):
-                await self.let_go(())
+                await self._replace_written(())
                 await self._nodes.call(self._writer, function("write_end"), 0, self._session)
         except TimeoutError:
             return
@@ -191,9 +194,19 @@ class Outbox:
             raise StoreUnavailable(
                 "another process has become the writer of this job's records; this one stops"
             )
+        self._kept_at = asyncio.get_running_loop().time()
 
     async def let_go(self, entries: Sequence[Entry]) -> None:
-        """Remove what was in the files before ``entries``; these follow next time."""
+        """Remove what was in the files before ``entries``; these follow next time.
+
+        Without any, the last ones go: on one server at once, since whoever forgets that they are
+        in the files forgets their removal, too.
+        """
+        now = asyncio.get_running_loop().time()
+        if entries or self._one_server or now - self._kept_at >= HOLD_S:
+            await self._replace_written(entries)
+
+    async def _replace_written(self, entries: Sequence[Entry]) -> None:
         before, self._written = self._written, [(entry.tag, entry.id) for entry in entries]
         await self._remove(before)
         self._recent.update(dict.fromkeys(before))
