@@ -1,6 +1,17 @@
 """Put the demo web together: which sites there are, how large, and under which names."""
 
-from skitter.demo import docs_site, gazette, library, maze, news, portal, shop, tides, traps
+from skitter.demo import (
+    docs_site,
+    ferry,
+    gazette,
+    library,
+    maze,
+    news,
+    portal,
+    shop,
+    tides,
+    traps,
+)
 from skitter.demo.oddities import exhibit
 from skitter.demo.oddities.lab import lab_site
 from skitter.demo.web import Site, Web
@@ -8,8 +19,8 @@ from skitter.demo.web import Site, Web
 DEFAULT_PAGES = 300
 SMALLEST = 200
 """The odd pages and the fixed ones are always there."""
-SPECIAL = frozenset({gazette.NAME, tides.NAME, library.NAME, traps.NAME})
-"""The sites that come on top: for sitemaps, for topics, for traps."""
+SPECIAL = frozenset({gazette.NAME, tides.NAME, library.NAME, ferry.NAME, traps.NAME})
+"""The sites that come on top: for sitemaps, for topics, for scripts, for traps."""
 _FIXED_PAGES = 165
 _PER_ARTICLE = 1.35
 """Pages of the news site for each article: lists, print versions, old addresses."""
@@ -25,7 +36,8 @@ def demo_web(
     """Return the web for ``seed``; the same one every time.
 
     It has about ``pages`` pages on its ordinary sites; the special ones come on top and grow more
-    slowly. The site of traps is always served, and linked only ``with_traps``.
+    slowly. The site of traps is always served, and linked only ``with_traps``; that of scripts is
+    linked nowhere.
     """
     size = max(pages, SMALLEST)
     garden = maze.MazeSite(seed, 90 + size // 6)
@@ -35,6 +47,7 @@ def demo_web(
         gazette.NAME: gazette.GazetteSite(seed, 30 + size // 10),
         tides.NAME: tides.tides_site(seed),
         library.NAME: library.LibrarySite(seed, 90 + size // 2),
+        ferry.NAME: ferry.ferry_site(seed),
         traps.NAME: garden,
     }
     hosts = {name: f"{name}.{domain}" for name in sites}
