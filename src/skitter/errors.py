@@ -21,7 +21,9 @@ SkitterError
 │   ├─ BodyTooLarge
 │   ├─ DecodingError
 │   ├─ TypeRefused
-│   └─ TooManyRedirects
+│   ├─ TooManyRedirects
+│   └─ RenderError
+│       └─ RenderTimeout
 ├─ FrontierError
 │   ├─ Fenced
 │   ├─ LeaseLost
@@ -164,6 +166,16 @@ class TypeRefused(FetchError):
 
 class TooManyRedirects(FetchError):
     """The redirect chain passed the cap or met itself."""
+
+    retryable = False
+
+
+class RenderError(FetchError):
+    """The browser did not start, or died with the page."""
+
+
+class RenderTimeout(RenderError):
+    """The scripts of a page never let it be read."""
 
     retryable = False
 

@@ -1,0 +1,89 @@
+"""Where Chromium is on this machine, and how it is started: without a network of its own."""
+
+import os
+import shutil
+import socket
+from collections.abc import Mapping
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Final
+
+from skitter.errors import ConfigError
+
+VARIABLE: Final = "SKITTER_CHROMIUM"
+_NAMES: Final = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome", "chrome")
+_DOWNLOADED: Final = ("chromium-*/chrome-linux*/chrome", "chromium-*/chrome-mac*/*/*/*/Chromium")
+_KEPT: Final = ("HOME", "LANG", "PATH", "TMPDIR", "XDG_CACHE_HOME", "XDG_CONFIG_HOME")
+HEAP_MB: Final = 512
+"""Memory for the objects of one page's scripts."""
+
+ARGUMENTS: Final = (
+    "--disable-gpu",
+    "--disable-quic",
+    "--disable-remote-fonts",
+    "--dns-prefetch-disable",
+    "--no-pings",
+    "--proxy-bypass-list=<-loopback>",
+    # Nothing has an address: whatever is not answered from here ends in the browser itself.
+    "--host-resolver-rules=MAP * ~NOTFOUND",
+    "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
+    "--webrtc-ip-handling-policy=disable_non_proxied_udp",
+    f"--js-flags=--max-old-space-size={HEAP_MB}",
+)
+
+
+def find_chromium(environ: Mapping[str, str] | None = None) -> Path:
+    """Return the browser of this machine, or raise a ``ConfigError`` that says what to install."""
+    environ = os.environ if environ is None else environ
+    if find_spec("playwright") is None:
+        raise ConfigError(
+            "render: playwright is not installed; wanted: pip install 'skitter[render]'"
+        )
+    named = environ.get(VARIABLE)
+    if named:
+        found = shutil.which(Path(named).expanduser())
+        if found is None:
+            raise ConfigError(f"{VARIABLE}: {named}: no program; wanted the path of Chromium")
+        return Path(found)
+    for name in _NAMES:
+        found = shutil.which(name, path=environ.get("PATH"))
+        if found is not None:
+            return Path(found)
+    downloaded = _downloaded(environ)
+    if downloaded is None:
+        raise ConfigError(
+            "render: there is no Chromium on this machine; wanted: apt install chromium, or"
+            f" {VARIABLE}=PATH"
+        )
+    return downloaded
+
+
+def _downloaded(environ: Mapping[str, str]) -> Path | None:
+    """Return the newest browser that ``playwright install`` has brought."""
+    caches = environ.get("XDG_CACHE_HOME") or "~/.cache"
+    folder = Path(environ.get("PLAYWRIGHT_BROWSERS_PATH") or f"{caches}/ms-playwright")
+    found = [path for one in _DOWNLOADED for path in folder.expanduser().glob(one)]
+    return max(found, default=None)
+
+
+def browser_environment(environ: Mapping[str, str] | None = None) -> dict[str, str | float | bool]:
+    """Return the environment of the browser: nothing in it is secret."""
+    environ = os.environ if environ is None else environ
+    return {name: environ[name] for name in _KEPT if name in environ}
+
+
+class Nowhere:
+    """An address of this machine that nobody answers at, and nobody else can take."""
+
+    def __init__(self) -> None:
+        self._socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        self._socket.bind(("127.0.0.1", 0))
+
+    @property
+    def url(self) -> str:
+        """The address as that of a proxy."""
+        return f"http://127.0.0.1:{self._socket.getsockname()[1]}"
+
+    def close(self) -> None:
+        """Let the address go."""
+        self._socket.close()

@@ -1,0 +1,87 @@
+"""What a page in the browser may have: a pure judgement of each thing it asks for."""
+
+from collections.abc import Mapping
+from enum import Enum, auto
+from typing import Final
+
+MOST_REQUESTS: Final = 60
+"""Scripts and data that one page may ask for."""
+MOST_BYTES: Final = 16 * 1024 * 1024
+"""Their size altogether, unpacked."""
+
+_FETCHED: Final = frozenset({"script", "xhr", "fetch"})
+_EMPTY: Final = {"stylesheet": "text/css", "document": "text/html"}
+"""What a script may wait for, and what nothing is read of: answered with an empty file."""
+_PASSED_ON: Final = frozenset({"accept", "authorization", "origin", "referer"})
+_TOLD: Final = ("access-control-", "x-")
+_TOLD_NAMES: Final = frozenset({"content-type", "etag", "last-modified", "link"})
+
+
+class Verdict(Enum):
+    """What becomes of one thing that a page asks for."""
+
+    SERVE = auto()
+    """It is the page itself."""
+    FETCH = auto()
+    EMPTY = auto()
+    STAY = auto()
+    """The page wants to be another one."""
+    REFUSE = auto()
+
+
+class Allowance:
+    """What one page has used of what it may have."""
+
+    def __init__(self, requests: int = MOST_REQUESTS, most_bytes: int = MOST_BYTES) -> None:
+        self.asked = 0
+        self._requests = requests
+        self._bytes = most_bytes
+
+    def take(self) -> int:
+        """Count one more request; answers how many bytes it may bring, 0 when it may not be."""
+        if self.asked >= self._requests or self._bytes <= 0:
+            return 0
+        self.asked += 1
+        return self._bytes
+
+    def spend(self, size: int) -> None:
+        """Count what a request has brought."""
+        self._bytes -= size
+
+
+def judge(kind: str, method: str, url: str, *, moves_page: bool, served: bool) -> Verdict:
+    """Tell what becomes of a request of a page.
+
+    ``kind`` is the browser's word for what it is for; ``moves_page`` says that the page itself
+    would become what is there, and ``served`` that the page has been given.
+    """
+    if moves_page:
+        return Verdict.STAY if served else Verdict.SERVE
+    if method != "GET" or not url.startswith(("http://", "https://")):
+        return Verdict.REFUSE
+    if kind in _FETCHED:
+        return Verdict.FETCH
+    return Verdict.EMPTY if kind in _EMPTY else Verdict.REFUSE
+
+
+def empty_type(kind: str) -> str:
+    """Return the media type of an empty file in place of what is not fetched."""
+    return _EMPTY[kind]
+
+
+def passed_on(headers: Mapping[str, str]) -> dict[str, str]:
+    """Return what of a page's own headers is sent: nothing that names or describes a browser."""
+    return {
+        name: value
+        for name, value in headers.items()
+        if name in _PASSED_ON or name.startswith("x-")
+    }
+
+
+def told(headers: Mapping[str, str]) -> dict[str, str]:
+    """Return what of an answer's headers a page is told: nothing of its coding, no cookies."""
+    return {
+        name: value
+        for name, value in headers.items()
+        if name in _TOLD_NAMES or name.startswith(_TOLD)
+    }
