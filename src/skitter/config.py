@@ -23,7 +23,7 @@ from skitter.job.problem import Vocabulary, refuse
 from skitter.job.spec import Job
 
 ENV_PREFIX: Final = "SKITTER_"
-RESERVED_ENV: Final = frozenset({"SKITTER_CONFIG", "SKITTER_DEBUG"})
+RESERVED_ENV: Final = frozenset({"SKITTER_CHROMIUM", "SKITTER_CONFIG", "SKITTER_DEBUG"})
 """Environment variables that are not settings."""
 LOCAL_FILE: Final = "skitter.toml"
 STATE_DIR: Final = Path(".skitter")

@@ -50,6 +50,7 @@ def crawl(  # noqa: PLR0913, PLR0917  one parameter a flag; the values are read 
     contact: flag.Contact = None,
     timeout: flag.Timeout = None,
     max_bytes: flag.MaxBytes = None,
+    render: flag.Render = None,
     concurrency: flag.Concurrency = None,
     allow_private: flag.AllowPrivate = None,
     hosts: flag.Hosts = None,

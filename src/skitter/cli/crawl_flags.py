@@ -203,6 +203,14 @@ MaxBytes = Annotated[
         rich_help_panel=_MANNERS,
     ),
 ]
+Render = Annotated[
+    bool | None,
+    typer.Option(
+        "--render/--no-render",
+        help="Let the scripts of pages run in a browser (Chromium) and read what is there then.",
+        rich_help_panel=_REACH,
+    ),
+]
 Concurrency = Annotated[
     int | None,
     typer.Option(

@@ -22,6 +22,7 @@ from skitter.crawl.sitemaps import SitemapFinder
 from skitter.crawl.traps.guard import TrapGuard
 from skitter.crawl.windows import JobWindows
 from skitter.fetch.base import Fetcher
+from skitter.fetch.browser.base import Renderer
 from skitter.frontier.base import Frontier, FrontierControl, FrontierReader
 from skitter.job.spec import Job
 from skitter.types import JobNumber
@@ -65,6 +66,8 @@ class Equipment:
     """Recognises hosts that are one site; None where the job does not want that."""
     relevance: Relevance | None = None
     """How a best-first crawl scores pages; None in any other order."""
+    renderer: Renderer | None = None
+    """Shows pages as a browser does; None where the job wants that of none."""
     keeps_raw: bool = False
     """Whether exchanges are kept for an archive."""
     rights: Rights | None = None

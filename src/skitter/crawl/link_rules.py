@@ -40,6 +40,8 @@ class Ruling(NamedTuple):
     extract: str | None = None
     """What is taken of the page; None for what its class says."""
     priority: int | None = None
+    render: bool | None = None
+    """Whether the page is read as a browser shows it; None for what the job says."""
 
     @property
     def sentence(self) -> str:
@@ -53,6 +55,7 @@ class Ruling(NamedTuple):
             "class": self.page_class.name.lower() if self.page_class is not None else None,
             "extract": self.extract,
             "priority": self.priority,
+            "render": None if self.render is None else str(self.render).lower(),
         }
         more = [f"{name} {value}" for name, value in said.items() if value is not None]
         return f"{words}: {', '.join(more)}" if more else words
@@ -70,6 +73,8 @@ class Carried(msgspec.Struct, omit_defaults=True):
     rule: str | None = None
     """The rule set that the link rule has named, where that cannot be told by the URL alone; ""
     for what the class of the page says."""
+    render: bool | None = None
+    """What that rule says of a browser."""
 
 
 class RuledLink(NamedTuple):
@@ -100,17 +105,27 @@ class LinkRules:
         self._patterns.compile()
         self.restricted = any(rule.finders for rule in self._rules)
         """Whether it matters where on a page a link is."""
-        self._told: dict[str, bytes] = {}
+        self.renders = any(rule.said.render for rule in self._rules)
+        """Whether some rule asks for a browser."""
+        self._told: dict[tuple[str, bool | None], bytes] = {}
 
     def told(self, ruling: Ruling) -> bytes:
         """Return what a page is told of the rule that led to it; b"" where its URL says it."""
         if not self.restricted:
             return b""
-        rule = ruling.extract or ""
+        rule = (ruling.extract or "", ruling.render)
         known = self._told.get(rule)
         if known is None:
-            known = self._told[rule] = encode_carried(Carried(rule=rule))
+            said = Carried(rule=rule[0], render=rule[1])
+            known = self._told[rule] = encode_carried(said)
         return known
+
+    def renders_page(self, url: str, host: HostKey, data: bytes) -> bool | None:
+        """Return what the rules say of a browser for a page with its data; None for nothing."""
+        carried = decode_carried(data) if data else Carried()
+        if carried.rule is not None:
+            return carried.render
+        return self.decide(url, host).render
 
     def decide(
         self, url: str, host: HostKey, href: str | None = None, areas: Areas | None = None
@@ -145,7 +160,9 @@ class _Rule:
             *(_by_css(text) for text in said.restrict_css),
         ]
         page_class = None if said.class_ is None else PageClass[said.class_.name]
-        self.ruling = Ruling(number, said.follow, page_class, said.extract, said.priority)
+        self.ruling = Ruling(
+            number, said.follow, page_class, said.extract, said.priority, said.render
+        )
 
     def fits(self, hits: frozenset[int], name: str) -> bool:
         said = self.said

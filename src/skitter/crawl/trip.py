@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from skitter.crawl.history import History
-from skitter.fetch.base import Raw
+from skitter.fetch.base import Raw, Response
 from skitter.frontier.model import Hop, Lease, Link, Result
 from skitter.job.spec import Job, Kind
 from skitter.pipeline.record import PageRecord, is_listed
@@ -111,6 +111,10 @@ class Trip:
     """Of the visit, where that is more than the queue knows of; else 0."""
     content: bytes = b""
     """Digest of what counts of such a page; b"" while it is not known."""
+    received: Response | None = None
+    """What came of the page, where a browser has made something else of it."""
+    moved_to: str | None = None
+    """Where its scripts wanted to go."""
     entered: bool = False
     """Whether the gate of the host at hand was taken for a redirect."""
 

@@ -23,6 +23,7 @@ from skitter.crawl.history import (
 from skitter.crawl.media_visit import MediaVisitor
 from skitter.crawl.ordering import is_doubtful
 from skitter.crawl.records import describe, take_over
+from skitter.crawl.rendering import Rendering
 from skitter.crawl.sitemap_visit import SitemapVisitor
 from skitter.crawl.travel import Traveller
 from skitter.crawl.trip import Ended, Trip, Visit
@@ -67,6 +68,8 @@ class Visitor:
         self._traveller = Traveller(equipment, self._endings, free)
         self._sitemaps = SitemapVisitor(equipment, self._traveller, self._endings)
         self._media = MediaVisitor(equipment, self._traveller, self._endings, free)
+        browser = equipment.renderer
+        self._rendering = None if browser is None else Rendering(equipment, browser)
         self._doubtful: WeakValueDictionary[HostKey, _Turn] = WeakValueDictionary()
         """By host: whose turn it is among the pages that may lie in a trap."""
         self._unheld: list[Link] = []
@@ -193,6 +196,8 @@ class Visitor:
         response = await self._traveller.fetch(trip)
         if response.status == NOT_MODIFIED and trip.was_conditional:
             return await self._unchanged(trip, response)
+        if self._rendering is not None:
+            response = await self._rendering.shown(trip, response)
         visit = self._read(trip, response)
         aliases = self._with.aliases
         if aliases is not None and aliases.is_due:
@@ -234,6 +239,8 @@ class Visitor:
     def _read_page(self, trip: Trip, response: Response) -> Visit:
         equipment = self._with
         page = self._parse(trip, response)
+        if trip.moved_to is not None:
+            page.refresh = page.refresh or trip.moved_to
         if equipment.judge.is_jump(trip.url):
             on = page.refresh and (page.joiner or Base(trip.url)).join(page.refresh)
             return self._traveller.jump(trip, on or None, response)
@@ -243,7 +250,7 @@ class Visitor:
             equipment.manners.sites.agent(trip.host),
         )
         outcome = Outcome.NOINDEX if directives.noindex else Outcome.OK
-        visit = self._endings.end(trip, outcome, None, response=response)
+        visit = self._endings.end(trip, outcome, None, response=trip.received or response)
         assert visit.record is not None
         visit.digest = describe(visit.record, page, response, noindex=directives.noindex)
         if equipment.news is not None:

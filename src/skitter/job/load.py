@@ -63,6 +63,7 @@ class JobSettings(BaseModel):
     agent: Agent | None = None
     contact: Contact | None = None
     robots: bool | None = None
+    render: bool | None = None
     warc: str | None = None
     seen: Annotated[SeenKind, Field(strict=False)] | None = None
     expected: Size | None = None
@@ -88,6 +89,7 @@ PLACES: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "agent": (("http", "agent"),),
     "contact": (("http", "contact"),),
     "robots": (("polite", "robots"),),
+    "render": (("http", "render"),),
     "warc": (("archive", "directory"),),
     "seen": (("seen", "kind"),),
     "expected": (("seen", "expected"),),

@@ -155,6 +155,11 @@ class Http(Part):
     tries: Annotated[int, Field(ge=1, le=100)] = Field(
         default=4, description="Attempts at one URL before it is given up."
     )
+    render: bool = Field(
+        default=False,
+        description="Let the scripts of every page run in a browser (Chromium) and read what is"
+        " there then; `links[].render` says it for some pages alone.",
+    )
 
     @model_validator(mode="after")
     def _one_of_each(self) -> "Http":

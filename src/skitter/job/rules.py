@@ -194,7 +194,19 @@ class LinkRule(Part):
         " left out = `detail` of a data page, `list` of a nav page. Entries that no rule speaks of"
         " are read by `list` in a job that has one, by none in news jobs, else by `detail`.",
     )
+    render: bool | None = Field(
+        default=None,
+        description="Whether such a page is read as a browser shows it; left out = as"
+        " `http.render` says.",
+    )
     priority: Priority | None = Field(default=None, description="0 (last) to 9 (first).")
+
+    def identity(self) -> dict[str, object]:
+        """Return what must be equal for a stored crawl to be continued.
+
+        How a page is read is no part of it, as with the rules for fields.
+        """
+        return self.model_dump(mode="json", by_alias=True, exclude={"render"})
 
 
 NOTHING: Final = "none"

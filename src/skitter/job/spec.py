@@ -213,7 +213,7 @@ class Job(Part):
             "include": list(self.include),
             "exclude": list(self.exclude),
             "article": list(self.article) or None,
-            "links": [rule.model_dump(mode="json", by_alias=True) for rule in self.links],
+            "links": [rule.identity() for rule in self.links],
             "urls": self.urls.model_dump(mode="json"),
             "entries": entries_digest(self.entries, size=16),
         }
@@ -246,9 +246,8 @@ class Job(Part):
 JOB_VOCABULARY: Final = Vocabulary(
     model=Job,
     later_keys={
-        "": frozenset({"render", "related"}),
-        "links[]": frozenset({"render"}),
-        "http": frozenset({"proxy", "proxies", "render"}),
+        "": frozenset({"related"}),
+        "http": frozenset({"proxy", "proxies"}),
     },
     later_values={
         "refresh": frozenset({"classes", "adaptive"}),

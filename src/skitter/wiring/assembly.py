@@ -38,6 +38,7 @@ from skitter.url.normalise import Normaliser
 from skitter.url.scope import Scope, ScopeKind
 from skitter.wiring.aliases import make_desk, make_watch
 from skitter.wiring.answers import MEMBER_SIGN
+from skitter.wiring.browsers import refuse_without_browser
 from skitter.wiring.databases import open_databases
 from skitter.wiring.parts import make_archive, make_fetcher, make_guard
 from skitter.wiring.store import Store
@@ -84,6 +85,7 @@ class Assembly:
         if aliases is not None:
             finder.aliases = aliases.book
         extraction = Extraction.of(job, judge.links, clock)
+        self._browser = store.browsers.of(job)
         self.equipment = Equipment(
             job=job,
             number=number,
@@ -109,6 +111,7 @@ class Assembly:
             refresh=Refresh.of(job, judge, clock),
             aliases=aliases,
             relevance=relevance,
+            renderer=self._browser,
             keeps_raw=self.archive is not None,
             rights=store.rights,
             windows=None if reach is None else reach.windows,
@@ -135,6 +138,7 @@ class Assembly:
     async def open(self, free: Callable[[Freed], None]) -> Desk:
         """Take up what earlier runs and other members left, and make ready to visit."""
         equipment = self.equipment
+        refuse_without_browser(equipment.job)
         self._free = free
         await self.take_up_news()
         await self._take_up_learned()
@@ -217,5 +221,7 @@ class Assembly:
             stack.callback(self._blackbox.close)
             stack.push_async_callback(self.fetcher.close)
             stack.push_async_callback(self._databases.aclose)
+            if self._browser is not None:
+                stack.push_async_callback(self._store.browsers.leave, self._browser)
             if self.archive is not None:
                 stack.push_async_callback(self.archive.close)

@@ -17,6 +17,7 @@ from skitter.job.parts import SeenKind
 from skitter.job.spec import Job, identity_difference
 from skitter.pipeline.base import Sink
 from skitter.types import JobNumber
+from skitter.wiring.browsers import refuse_without_browser
 from skitter.wiring.connect import require_redis
 from skitter.wiring.databases import check_databases, make_databases
 from skitter.wiring.files import open_sinks, refuse_other_archive
@@ -108,6 +109,7 @@ async def _check(job: Job, options: RunOptions) -> None:
     await make_fetcher(job, options).close()
     job.http.own_headers()
     refuse_unkept_media(job)
+    refuse_without_browser(job)
     if options.workers or options.store:
         refuse_unstored_secrets(job)
     if options.store:

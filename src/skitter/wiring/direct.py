@@ -24,6 +24,7 @@ from skitter.politeness.settings.live import LiveSettings
 from skitter.types import HostKey
 from skitter.url.host import host_key
 from skitter.wiring.parts import make_fetcher
+from skitter.wiring.render_once import PlainAccess, shown
 from skitter.wiring.store import Store
 
 TURN_S = 10.0
@@ -64,7 +65,11 @@ class Direct:
         )
         manners.sites = SiteRules(job, self._settings)
         try:
-            return await self._follow(url, job, fetcher, manners)
+            visited = await self._follow(url, job, fetcher, manners)
+            access = _access(manners)
+            browsers = self._store.browsers
+            response = await shown(job, visited.response, access, fetcher, browsers)
+            return Visited(visited.redirects, response)
         finally:
             await fetcher.close()
             if marks := manners.take_marks():
@@ -123,3 +128,17 @@ class Direct:
             yield
         finally:
             await lock(name, holder, 0)
+
+
+def _access(manners: Manners) -> PlainAccess:
+    """Return what the scripts of a page may ask for."""
+
+    async def allows(url: str) -> bool:
+        if not manners.sites.explain(host_key(url), 0).allowed:
+            return False
+        if not manners.obeys_robots:
+            return True
+        robots = await manners.robots_known(url) or await manners.ask_robots(url)
+        return robots.decide(url).allowed
+
+    return PlainAccess(allows, lambda url: manners.sites.agent_header(host_key(url)))

@@ -21,6 +21,7 @@ from skitter.pipeline.base import Sink
 from skitter.types import JobNumber
 from skitter.wiring.answers import Answers, Question
 from skitter.wiring.assembly import Assembly
+from skitter.wiring.browsers import refuse_without_browser
 from skitter.wiring.databases import database_places, make_databases
 from skitter.wiring.files import open_sinks
 from skitter.wiring.job_facts import Facts, difference, find_job
@@ -191,6 +192,7 @@ def checked(data: object, source: str) -> Job:
     refuse_unstored_secrets(job)
     refuse_unstored_passwords(job)
     refuse_unkept_media(job)
+    refuse_without_browser(job)
     return job
 
 

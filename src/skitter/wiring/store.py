@@ -7,6 +7,7 @@ from skitter.crawl.rights import Holdings, Rights
 from skitter.frontier.base import Frontier, FrontierControl, FrontierReader
 from skitter.frontier.tuning import OpenStore
 from skitter.politeness.settings.live import LiveSettings
+from skitter.wiring.browsers import Browsers
 from skitter.wiring.host_rules import HostRules
 from skitter.wiring.reach import Reach
 
@@ -36,6 +37,9 @@ class Store:
     """Whether every member writes the databases of a job itself; else the master does."""
     settings: LiveSettings = field(default_factory=LiveSettings)
     """What is set for sites, as far as this process has heard."""
+
+    browsers: Browsers = field(default_factory=Browsers)
+    """What shows pages as a browser does, where a job wants that."""
 
     def __post_init__(self) -> None:
         if self.own is not None:

@@ -14,7 +14,9 @@ from skitter.politeness.robots_pattern import path_of
 from skitter.types import HostKey
 from skitter.url.host import host_key, origin
 from skitter.url.scope import Scope, ScopeKind
+from skitter.wiring.browsers import Browsers
 from skitter.wiring.parts import make_fetcher
+from skitter.wiring.render_once import PlainAccess, shown
 
 MOST_REDIRECTS = 5
 LONGEST_DELAY_S = 30.0
@@ -25,7 +27,9 @@ async def fetched(job: Job, target: str, options: RunOptions) -> tuple[str, byte
     """Return where a page was found, its bytes and its media type; robots.txt is asked first."""
     fetcher = make_fetcher(job, options)
     try:
-        url, response = await Errand(job, fetcher).run(target)
+        errand = Errand(job, fetcher)
+        url, response = await errand.run(target)
+        response = await shown(job, response, errand.access(url), fetcher, Browsers())
     except FetchError as error:
         raise ConfigError(f"{error.url}: {error.why}") from error
     finally:
@@ -58,6 +62,21 @@ class Errand:
                 break
             url = urljoin(url, location)
         return url, response
+
+    def access(self, page: str) -> PlainAccess:
+        """Return what the scripts of a page may ask for."""
+        is_open = not page.startswith("https")
+        return PlainAccess(
+            self._allows,
+            lambda url: self._headers(url, own=is_open or url.startswith("https")),
+        )
+
+    async def _allows(self, url: str) -> bool:
+        try:
+            await self._heed_robots(url)
+        except ConfigError:
+            return False
+        return True
 
     def _headers(self, url: str, *, own: bool) -> Mapping[str, str]:
         host, http = host_key(url), self._job.http

@@ -40,6 +40,7 @@ from skitter.crawl.visit import Visitor
 from skitter.crawl.works import EngineOptions, Works
 from skitter.errors import FetchError, SinkError
 from skitter.fetch.base import Fetcher, Request, Response
+from skitter.fetch.browser.base import Renderer
 from skitter.frontier.embedded.frontier import EmbeddedFrontier
 from skitter.frontier.model import Counts, Freed, Grant, JobEntry, Lease, Sighting
 from skitter.job.spec import Job, check_job
@@ -187,6 +188,8 @@ class CrawlRig:
         """Set before ``open`` to keep every exchange."""
         self.rights: Rights | None = None
         """Set before ``open`` where leases may pass to others."""
+        self.renderer: Renderer | None = None
+        """Set before ``open`` to show pages as a browser does."""
         self.freed: list[Freed] = []
 
     async def open(self, fetcher: Fetcher | None = None, clock: Clock | None = None) -> None:
@@ -254,6 +257,7 @@ class CrawlRig:
             refresh=Refresh.of(job, self.judge, at),
             media=MediaFinder.of(job, self.judge, self.normaliser, self.finder),
             relevance=self.relevance,
+            renderer=self.renderer,
             keeps_raw=keeps,
             rights=self.rights,
         )

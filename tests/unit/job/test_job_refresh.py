@@ -60,10 +60,10 @@ def test_anything_else_is_refused_by_name(said: object, wanted: str) -> None:
 def test_what_is_to_come_is_told_in_one_line() -> None:
     said = {"policy": "adaptive", "min": "5m", "max": "7d"}
     with pytest.raises(ConfigError) as caught:
-        check_job({**ENTRY, "refresh": said, "links": [{}, {"render": True}]}, "job.toml")
+        check_job({**ENTRY, "refresh": said, "http": {"proxy": "p"}}, "job.toml")
     assert str(caught.value).splitlines() == [
-        "job.toml: links[1].render: not available yet",
         'job.toml: refresh.policy: "adaptive" is not available yet',
+        "job.toml: http.proxy: not available yet",
     ]
 
 
