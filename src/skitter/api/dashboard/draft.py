@@ -31,6 +31,7 @@ _PLACES: Final = {
     "article": "article", "include": "include", "exclude": "exclude", "list.from": "list_from",
     "list.detail_url": "list_detail", "list.next": "list_next", "list": "list_from",
     "detail.fields": "fields", "labels": "labels", "kind": "list_from", "sinks": "sinks",
+    "http.render": "render",
 }  # fmt: skip
 """Where in a job each field of the form goes, for faults that name the place."""
 
@@ -59,6 +60,8 @@ class Draft:
     list_next: str = ""
     fields: str = ""
     labels: str = ""
+    render: str = ""
+    """"yes" where the scripts of pages are to run."""
     sinks: list[str] = field(default_factory=list)
 
     def uses(self, name: str) -> bool:
@@ -77,6 +80,7 @@ def read_draft(draft: Draft, words: Words) -> tuple[Spec, Faults]:
     for name, place, whole in _NUMBERS:
         _put(spec, place, _number(draft, name, whole=whole, words=words, faults=faults))
     _put(spec, ("labels",), _pairs(draft, "labels", words, faults))
+    _put(spec, ("http", "render"), bool(draft.render) or None)
     _put(spec, ("sinks",), [{"name": name} for name in draft.sinks])
     _put_of_kind(draft, spec, words, faults)
     # What was no number is left out of the job, and is none of its faults.

@@ -101,6 +101,9 @@ class NewJob:
         self._line("refresh", "half", hint=words("new.refresh_hint"))
         self._line("owner", "quarter")
         self._line("priority", "quarter")
+        box = ui.checkbox(words("new.render")).classes("half").props("dense")
+        box.on_value_change(lambda event: self._typed("render", "yes" if event.value else ""))
+        box.props["data-field"] = "render"
         self._area("include", rows=2, classes="half")
         self._area("exclude", rows=2, classes="half")
         self._area("labels", rows=2)

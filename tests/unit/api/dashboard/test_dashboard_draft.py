@@ -31,6 +31,7 @@ def test_everything_that_is_typed_goes_to_its_place() -> None:
         refresh="10m",
         article=r"/\d+\.html$",
         labels="desk = ports\nregion=north",
+        render="yes",
         sinks=["warehouse"],
     )
     spec, faults = read_draft(draft, ENGLISH)
@@ -48,6 +49,7 @@ def test_everything_that_is_typed_goes_to_its_place() -> None:
         "refresh": "10m",
         "article": [r"/\d+\.html$"],
         "labels": {"desk": "ports", "region": "north"},
+        "http": {"render": True},
         "sinks": [{"name": "warehouse"}],
     }
 

@@ -201,6 +201,7 @@ ENGLISH: Final = {
     "new.time": "Seconds, at most",
     "new.delay": "Seconds between requests",
     "new.priority": "Priority, 0 to 9",
+    "new.render": "Run the scripts of pages, in a browser",
     "new.refresh": "Visit again",
     "new.refresh_hint": "10m, 6h, 1d, or never",
     "new.keywords": "Subject: words, separated by commas",

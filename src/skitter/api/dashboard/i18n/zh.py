@@ -191,6 +191,7 @@ CHINESE: Final = {
     "new.time": "最长秒数",
     "new.delay": "请求间隔（秒）",
     "new.priority": "优先级，0 到 9",
+    "new.render": "在浏览器中运行页面脚本",
     "new.refresh": "再次访问",
     "new.refresh_hint": "10m、6h、1d 或 never",
     "new.keywords": "主题关键词，用逗号分隔",
