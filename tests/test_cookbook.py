@@ -34,6 +34,7 @@ from replaying import ask, install
 from stores import HOST, RedisServer, free_port, start_redis, wait_until
 
 from skitter.demo.child import DemoProcess
+from skitter.demo.ferry import ferry_lines
 from skitter.demo.topics import is_about
 from skitter.demo.web import Web
 
@@ -256,6 +257,7 @@ SQL = "A site into SQLite, and a question in SQL"
 FRESH = "Only what sitemaps list, the freshest first"
 SUBJECT = "The pages on a subject first"
 WHY = "Why was this page not fetched?"
+SCRIPTS = "Pages that scripts make"
 PIPE = "A list of URLs from a pipe, into Parquet"
 PART = "Only a part of a site"
 STOP = "Stop, and go on later"
@@ -270,8 +272,8 @@ GUARDED = "A node in a guarded zone"
 SERVICE = "A service, and a script that uses it"
 SCRAPY = "A Scrapy project as a job file"
 LOGIN = "Behind a login"
-TITLES = [SQL, FRESH, SUBJECT, WHY, PIPE, PART, STOP, EXPORT, REPLAY, BACK, LARGE, SEEDS]
-TITLES += [WORKERS, REDIS, GUARDED, SERVICE, SCRAPY, LOGIN]
+TITLES = [SQL, FRESH, SUBJECT, WHY, SCRIPTS, PIPE, PART, STOP, EXPORT, REPLAY, BACK, LARGE]
+TITLES += [SEEDS, WORKERS, REDIS, GUARDED, SERVICE, SCRAPY, LOGIN]
 
 
 def test_every_recipe_is_cooked_here_and_has_the_same_parts() -> None:
@@ -321,6 +323,16 @@ def test_each_page_that_is_missing_has_its_own_reason(kitchen: Kitchen, tmp_path
     found = {record["url"]: record["outcome"] for record in meal.records("shop.jsonl")}
     assert found["https://shop.example.com/cart"] == "refused"
     assert not any("/outlet/" in url or "docs." in url for url in found)
+
+
+def test_pages_that_scripts_make_have_titles_and_links(kitchen: Kitchen, tmp_path: Path) -> None:
+    meal = cook(SCRIPTS, kitchen, tmp_path)
+    lines = {f"https://ferry.example.com{line.path}": line for line in ferry_lines(seed=1)}
+    found = dict(meal.rows("shown.sqlite", "SELECT url, title FROM pages"))
+    shown_titles = {url: found[kitchen.there(url)] for url in lines}
+    assert shown_titles == {url: line.title for url, line in lines.items()}
+    fields = {record["url"]: record["fields"] for record in meal.records("ferries.jsonl")}
+    assert fields == {url: {"minutes": lines[url].minutes} for url in fields}
 
 
 def test_a_piped_list_becomes_a_table(kitchen: Kitchen, tmp_path: Path) -> None:
