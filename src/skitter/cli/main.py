@@ -4,7 +4,6 @@ Commands import what they need when they run, so that ``skitter version`` and ``
 once.
 """
 
-import gc
 import os
 import sys
 from collections.abc import Sequence
@@ -31,6 +30,7 @@ from skitter.cli import (
 )
 from skitter.cli.examples import examples
 from skitter.cli.report import BROKEN_PIPE, INTERRUPTED, OK, complain, report
+from skitter.garbage import expect_loading
 
 
 class _Group(TyperGroup):
@@ -85,14 +85,9 @@ def _root(
         print(ctx.get_help())
 
 
-_LOADING = 100_000
-"""New objects before the collector of reference cycles looks: modules that are loaded leave none,
-and looking took a seventh of the time it takes to load those of a crawl."""
-
-
 def main() -> None:
     """Run the command line of this process and end it with the right exit code."""
-    gc.set_threshold(_LOADING, *gc.get_threshold()[1:])
+    expect_loading()
     sys.exit(run(sys.argv[1:]))
 
 

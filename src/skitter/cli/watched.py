@@ -5,7 +5,6 @@ ends the process. The frontier is durable, so none of them loses anything.
 """
 
 import asyncio
-import gc
 import logging
 import os
 import signal
@@ -18,13 +17,11 @@ import uvloop
 
 from skitter.cli.progress import Display, QuietDisplay
 from skitter.cli.report import INTERRUPTED
+from skitter.garbage import keep_what_is_loaded
 from skitter.observability.logs import is_json, json_handler
 from skitter.observability.stats import CrawlStats
 
 _LOG_LINE_CHARS = 300
-_GARBAGE = (20_000, 20, 50)
-"""When the collector of reference cycles runs: there are few of them, and a look at everything
-that a large crawl remembers takes long."""
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
@@ -100,8 +97,7 @@ def run_watched(
     Unless it ``announces``, nobody is told that it is about to stop.
     """
     interruptions = Interruptions(display if announces else QuietDisplay())
-    gc.freeze()
-    gc.set_threshold(*_GARBAGE)
+    keep_what_is_loaded()
     take_long_turns()
     try:
         with _logged_to(display):
