@@ -4,7 +4,7 @@ Submits URLs of the demo's bulk web, whose answers take 50 to 500 ms, to a ``ski
 steady rate, whatever becomes of those before, and waits for each. Sites are asked with the usual
 manners: one request at a time, a second apart, robots.txt first. What the program itself adds is
 what is left when the time of the server and the rest that each site is given are taken off.
-``--crawl`` lets a crawl of other sites run meanwhile.
+``--crawl`` lets a crawl of a web of its own run meanwhile, as fast as that answers.
 """
 
 import argparse
@@ -25,15 +25,14 @@ import aiohttp
 import uvloop
 
 from bench.paths import ROOT
-from bench.slow_web import Served, read_ledger, urls_of
+from bench.slow_web import DOMAIN, Served, read_ledger, urls_of
 from bench.upped import TOKEN, asked, upped
 
 DELAY_S = 1.0
 """The rest of a site between two requests, which is the default."""
 WAIT_S = 30.0
-CRAWLED = 8
-"""Hosts of the web that a crawl has to itself."""
-BESIDE = frozenset(f"h{number}" for number in range(CRAWLED))
+CRAWLED, CRAWLED_PAGES, CRAWLED_DOMAIN = 8, 20_000, "crawled.test"
+"""The web that a crawl has to itself: its hosts, and more pages than it can fetch meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +47,11 @@ class Came:
 
 
 @contextmanager
-def slow_web(pages: int, hosts: int, folder: Path) -> Iterator[int]:
-    """Serve the web in a process of its own; gives its port."""
+def slow_web(pages: int, hosts: int, folder: Path, domain: str = DOMAIN) -> Iterator[int]:
+    """Serve a web in a process of its own; gives its port."""
     command = [sys.executable, "-m", "bench.slow_web", "--pages", str(pages), "--hosts", str(hosts)]
-    command += ["--ledger", str(folder / "ledger"), "--hosts-out", str(folder / "hosts")]
+    command += ["--domain", domain, "--ledger", str(folder / f"{domain}.ledger")]
+    command += ["--hosts-out", str(folder / f"{domain}.hosts")]
     with subprocess.Popen(
         command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as process:
@@ -156,13 +156,27 @@ def shares(seconds: Sequence[float]) -> str:
     return ", ".join(f"{name} {share(seconds, part) * 1000:.0f} ms" for name, part in parts.items())
 
 
-def crawl_job(urls: Sequence[str]) -> dict[str, object]:
+def crawl_job(port: int) -> dict[str, object]:
     """Return a crawl that asks its sites as fast as they answer."""
     return {
         "id": "beside",
-        "entries": list(urls[:CRAWLED]),
+        "entries": urls_of(CRAWLED_PAGES, CRAWLED, port, CRAWLED_DOMAIN)[:1],
+        "scope": "domain",
         "polite": {"delay": 0, "per_host": 4},
     }
+
+
+def hosts_file(folder: Path) -> Path:
+    """Return a file with the names of all webs that are served."""
+    names = "".join(path.read_text() for path in sorted(folder.glob("*.hosts")))
+    (folder / "hosts").write_text(names)
+    return folder / "hosts"
+
+
+def crawled(api: str) -> int:
+    """Return how many pages the crawl has fetched."""
+    pages: int = asked(api, "/v1/jobs/beside")["pages"]
+    return pages
 
 
 def main() -> int:
@@ -178,19 +192,22 @@ def main() -> int:
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         port = stack.enter_context(slow_web(pages, given.hosts, folder))
-        urls = urls_of(pages, given.hosts, port)
-        flags = ("--workers", str(given.workers), "--hosts", str(folder / "hosts"))
-        api = stack.enter_context(upped(folder / "state", *flags, "--concurrency", "512"))
-        beside = [url for url in urls if urlsplit(url).netloc.split(".")[0] in BESIDE]
         if given.crawl:
-            asked(api, "/v1/jobs", crawl_job(beside))
-        some = [url for url in urls if url not in set(beside)][:wanted]
+            other = slow_web(CRAWLED_PAGES, CRAWLED, folder, CRAWLED_DOMAIN)
+            crawled_port = stack.enter_context(other)
+        urls = urls_of(pages, given.hosts, port)
+        flags = ("--workers", str(given.workers), "--hosts", str(hosts_file(folder)))
+        api = stack.enter_context(upped(folder / "state", *flags, "--concurrency", "512"))
+        if given.crawl:
+            asked(api, "/v1/jobs", crawl_job(crawled_port))
         # The first URL of all waits for workers to start.
         uvloop.run(submit(api, [urls[-1]], 1))
-        found = uvloop.run(submit(api, some, given.rate))
-        good = tell(found, read_ledger(folder / "ledger"), wanted)
+        begun, before = time.monotonic(), crawled(api) if given.crawl else 0
+        found = uvloop.run(submit(api, urls[:wanted], given.rate))
+        good = tell(found, read_ledger(folder / f"{DOMAIN}.ledger"), wanted)
         if given.crawl:
-            print("pages of the crawl:", asked(api, "/v1/jobs/beside")["pages"])
+            per_s = (crawled(api) - before) / (time.monotonic() - begun)
+            print(f"pages of the crawl meanwhile: {per_s:.0f} a second")
     return 0 if good else 1
 
 

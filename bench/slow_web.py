@@ -34,15 +34,15 @@ class Served(NamedTuple):
     answered: float
 
 
-def slow_web(pages: int, hosts: int, port: int = 80) -> Web:
+def slow_web(pages: int, hosts: int, domain: str = DOMAIN, port: int = 80) -> Web:
     """Return the web."""
     plan = BulkPlan(pages=pages, hosts=hosts)
-    return bulk_web(plan, [f"h{n}.{DOMAIN}" for n in range(hosts)], port)
+    return bulk_web(plan, [f"h{n}.{domain}" for n in range(hosts)], port)
 
 
-def urls_of(pages: int, hosts: int, port: int) -> list[str]:
+def urls_of(pages: int, hosts: int, port: int, domain: str = DOMAIN) -> list[str]:
     """Return the URLs of all pages."""
-    plan, web = BulkPlan(pages=pages, hosts=hosts), slow_web(pages, hosts, port)
+    plan, web = BulkPlan(pages=pages, hosts=hosts), slow_web(pages, hosts, domain, port)
     return [web.url(plan.target(number)) for number in range(pages)]
 
 
@@ -76,7 +76,8 @@ async def serve(options: argparse.Namespace) -> None:
     loop.add_signal_handler(signal.SIGTERM, stopped.set)
     loop.add_reader(sys.stdin.fileno(), stopped.set)
     with options.ledger.open("w") as ledger:
-        async with SlowServer(slow_web(options.pages, options.hosts), 0, ledger) as server:
+        web = slow_web(options.pages, options.hosts, options.domain)
+        async with SlowServer(web, 0, ledger) as server:
             options.hosts_out.write_text(server.hosts_file())
             print(server.port, flush=True)
             await stopped.wait()
@@ -86,6 +87,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--pages", type=int, required=True)
     parser.add_argument("--hosts", type=int, required=True)
+    parser.add_argument("--domain", default=DOMAIN)
     parser.add_argument("--ledger", type=Path, required=True)
     parser.add_argument("--hosts-out", type=Path, required=True)
     uvloop.run(serve(parser.parse_args()))
