@@ -24,7 +24,9 @@ def demo(
 
     It has a news site, a shop, a library; redirects, legacy encodings, sitemaps, endless calendars.
 
-    Nothing leaves the machine.
+    Nothing leaves the machine. To try a service on the same web, serve that with
+    `python -m skitter.demo --port 8480 --hosts-out demo.hosts`, and start
+    `skitter up --hosts demo.hosts --allow-private`.
     """
     from skitter.cli.demo_run import run_demo  # noqa: PLC0415  heavy, not for --help
 

@@ -15,9 +15,11 @@ from typing import NamedTuple
 
 import pytest
 from cli_fakes import FakeCrawl, summary
+from typer.testing import CliRunner
 
 from skitter.cli import demo_run
 from skitter.cli.demo_run import BEST_PAGES, MARKER, demo_directory, run_demo
+from skitter.cli.main import app
 from skitter.cli.report import INTERRUPTED, OK
 from skitter.cli.tour import INTRODUCTION, OUTPUTS, Stop, only_listed, query_command, show_tour
 from skitter.config import RunOptions
@@ -27,6 +29,7 @@ from skitter.job.spec import Job, Order
 from skitter.pipeline.record import PageRecord
 
 EXAMPLE = "https://example.com"
+SERVED = "python -m skitter.demo --port 8480 --hosts-out demo.hosts"
 
 
 def test_a_directory_the_demo_did_not_make_is_left_alone(tmp_path: Path) -> None:
@@ -301,3 +304,11 @@ def test_the_tour_sets_best_first_beside_breadth_first(tour: Tour) -> None:
     assert breadth <= 0.35 * wanted
     assert "Solar energy" in tour.answer("Best first")
     assert "made for 100,000" in tour.fact("Bloom filter")
+
+
+def test_how_to_serve_the_web_for_a_service_is_said_where_it_is_looked_for() -> None:
+    shown = CliRunner().invoke(app, ["demo", "--help"], env={"COLUMNS": "200"}).stdout
+    tour = Path(__file__).parents[3] / "docs" / "tour.md"
+    for text in (shown, tour.read_text()):
+        assert SERVED in " ".join(text.split())
+        assert "up --hosts demo.hosts --allow-private" in " ".join(text.split())
