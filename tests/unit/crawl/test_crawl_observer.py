@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from crawl_rig import HOME, SITE, CrawlRig, Web, make_job
 
+from skitter.api.counters.names import asked_for
 from skitter.client.events import Event
 from skitter.clock import SystemClock
 from skitter.crawl import observer as observer_module
@@ -124,6 +125,9 @@ async def test_a_crawl_tells_its_pages_and_counts_them(rig: CrawlRig) -> None:
     assert counts["module:robots"] == 1
     assert counts["module:fetch"] == len(rig.asked)
     assert "module:fetch|job=job" not in counts
+    assert [asked_for(name).text for name in counts] == list(counts), (
+        "none that cannot be asked for"
+    )
 
 
 async def test_what_comes_is_told_at_once_and_then_at_most_every_tenth_of_a_second(

@@ -10,6 +10,18 @@ from skitter.errors import ConfigError
 
 GROUPS: Final = frozenset({"status", "module"})
 """Names that stand for several counters, as in ``status:200``."""
+PLAIN_NAMES: Final = (
+    "pages",
+    "ok",
+    "failed",
+    "refused",
+    "rejected",
+    "bytes",
+    "media",
+    "elapsed_ms",
+    "timed",
+)
+"""What is counted beside those, each over all and by dimension."""
 MOST_NAME: Final = 300
 _DIMENSION = re.compile(r"[a-z_]+(?::[\w.-]+)?\|(?:job|kind|host|node)")
 
@@ -34,6 +46,10 @@ def asked_for(name: str) -> Asked:
         raise ConfigError(f"name: wanted the name of a counter, got {name[:40]!r}")
     if name.endswith("*"):
         return Asked(name[:-1], exact=False)
+    counter = name.partition("|")[0]
+    if counter not in PLAIN_NAMES and counter.partition(":")[0] not in GROUPS:
+        known = ", ".join((*PLAIN_NAMES, *sorted(GROUPS)))
+        raise ConfigError(f"name: nothing is counted as {counter[:40]!r}; wanted one of {known}")
     if name in GROUPS:
         return Asked(f"{name}:", exact=False)
     if _DIMENSION.fullmatch(name):

@@ -122,9 +122,9 @@ async def test_a_series_is_told_without_holes(here: Served) -> None:
     now = store.clock.now_ms()
     await store.frontier.count({"pages": 4, "pages|job=a": 3, "pages|job=b": 1}, now)
     since = time_text(now - 5 * MINUTE_MS)
-    asked = {"name": ["pages", "pages|job", "no-such"], "since": since}
+    asked = {"name": ["pages", "pages|job", "timed"], "since": since}
     found = (await here.http.get("/v1/stats/series", params=asked)).json()["series"]
-    assert [row["name"] for row in found] == ["pages", "pages|job=a", "pages|job=b", "no-such"]
+    assert [row["name"] for row in found] == ["pages", "pages|job=a", "pages|job=b", "timed"]
     assert [point["n"] for point in found[0]["points"]] == [0, 0, 0, 0, 0, 4]
     assert {row["step"] for row in found} == {"minute"}
     assert all(len(row["points"]) == 6 for row in found)
@@ -145,6 +145,9 @@ async def test_counters_are_there_after_a_restart(tmp_path: Path) -> None:
     [
         ("", "name"),
         ("?name=", "name"),
+        ("?name=nonsense", "name"),
+        ("?name=page|job=a", "name"),
+        ("?name=page|job", "name"),
         ("?name=pages&step=year", "step"),
         ("?name=pages&since=yesterday", "since"),
         ("?name=pages&since=2026-01-01T00:00:00", "since"),
