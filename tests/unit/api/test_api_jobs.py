@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 from service import Served, served
 
+from skitter.frontier.model import Ack, Result
+
 JOB: dict[str, Any] = {"id": "one", "entries": ["http://one.test/"], "owner": "ana"}
 
 
@@ -135,6 +137,21 @@ async def test_a_job_is_changed_if_nobody_else_has_changed_it(here: Served) -> N
     assert (bad.status_code, bad.json()["error"]["field"]) == (422, "limits.pages")
     gone = await here.http.patch("/v1/jobs/one", json={"limits": {"pages": None}})
     assert "pages" not in gone.json()["limits"]
+
+
+async def test_a_job_at_its_limit_of_pages_goes_on_when_that_is_raised(here: Served) -> None:
+    entries = ["http://one.test/", "http://two.test/"]
+    await add(here, entries=entries, limits={"pages": 1})
+    frontier = here.service.store.frontier
+    grants = await frontier.own("member", range(1))
+    [lease] = (await frontier.claim(grants, 9)).leases
+    await frontier.ack([Ack(lease, Result.DONE, tally=(("pages", 1), ("ok", 1)))])
+    ended = (await here.http.get("/v1/jobs/one")).json()
+    assert (ended["state"], ended["stopped_by"]) == ("finished", "pages limit")
+    assert not (await frontier.claim(grants, 9)).leases
+    raised = (await here.http.patch("/v1/jobs/one", json={"limits": {"pages": 5}})).json()
+    assert (raised["state"] != "finished", raised["stopped_by"]) == (True, "")
+    assert len((await frontier.claim(grants, 9)).leases) == 1
 
 
 async def test_the_verbs_of_a_job(here: Served) -> None:
