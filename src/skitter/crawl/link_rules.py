@@ -16,7 +16,7 @@ from turbohtml import Document, Element, Node, XPath
 from skitter.job.rules import LinkRule
 from skitter.job.selectors import split_css
 from skitter.parse.follow import stripped
-from skitter.parse.rules.cost import Guard, TooSlow
+from skitter.parse.rules.cost import CssGuard, Guard, TooSlow
 from skitter.types import HostKey, PageClass
 from skitter.url.host import host_name
 
@@ -235,7 +235,17 @@ def _by_xpath(text: str) -> Callable[[Document], Iterable[Node | str]]:
 
 def _by_css(selector: str) -> Callable[[Document], Iterable[Node | str]]:
     plain = split_css(selector).selector
-    return lambda document: document.select(plain)
+    guard = CssGuard(plain)
+
+    def find(document: Document) -> Iterable[Node | str]:
+        try:
+            guard.check(document)
+        except TooSlow:
+            log.warning("restrict_css: %s would take too long on a page", selector)
+            return ()
+        return document.select(plain)
+
+    return find
 
 
 class _Patterns:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from turbohtml import Document
 
 _STRINGS = re.compile(r"\"[^\"]*\"|'[^']*'")
+_BRACKETS = re.compile(r":has\(|\(|\)")
 _EXTENSION = re.compile(r"([A-Za-z_][\w.-]*:[A-Za-z_][\w.-]*)\s*\(")
 _VARIABLE = re.compile(r"\$[\w.:-]+")
 _MOST_NESTED = 6
@@ -70,11 +71,26 @@ def _nested(bare: str) -> int:
 def check_css(selector: str) -> str:
     """Return a CSS selector as it is; raises ``ValueError`` in words where it is none."""
     taken = split_css(selector)
+    if _has_within_has(taken.selector):
+        raise ValueError("not a CSS selector: :has() within :has(), which there is not")
     try:
         _trial().select(taken.selector)
     except ValueError as error:
         raise ValueError(f"not a CSS selector: {error}") from error
     return selector
+
+
+def _has_within_has(selector: str) -> bool:
+    open_: list[bool] = []
+    for found in _BRACKETS.finditer(_STRINGS.sub("''", selector.lower())):
+        if found[0] == ")":
+            open_ = open_[:-1]
+            continue
+        is_has = found[0] == ":has("
+        if is_has and any(open_):
+            return True
+        open_.append(is_has)
+    return False
 
 
 def takes_text(selector: str) -> bool:

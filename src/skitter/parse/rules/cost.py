@@ -1,4 +1,4 @@
-"""How long an XPath expression would take on a page, judged before it is evaluated.
+"""How long an expression would take on a page, judged before it is evaluated: XPath, and CSS.
 
 The engine cannot be interrupted. What takes long there are the axes that look at siblings and at
 all that comes before or after, from many elements or backwards: with the third power of their
@@ -7,10 +7,12 @@ conditions, which are walked anew for each node; how many nodes they would visit
 """
 
 import re
+from contextlib import suppress
 from typing import Final, NamedTuple
 
 from turbohtml import Node, XPath
 
+from skitter.parse.rules.css_has import Asked, TooDeep, asked_again, weigh
 from skitter.parse.rules.steps import Path, Unreadable, is_local, paths_of
 from skitter.parse.rules.visits import Page, visits
 
@@ -22,6 +24,9 @@ _MERGED_S: Final = 1e-9
 """Seconds for each pair of elements an axis begins at, and each element that both find."""
 MOST_VISITS: Final = 1e7
 """Nodes that one expression may visit, each time it is evaluated; a visit takes up to 0.06 us."""
+
+MOST_CSS_VISITS: Final = 5e7
+"""Elements that ``:has()`` may visit where it is asked again and again, at 0.006 us each."""
 
 _STRINGS = re.compile(r"\"[^\"]*\"|'[^']*'")
 _AXIS = re.compile(r"(preceding|following)(-sibling)?\s*::")
@@ -81,6 +86,40 @@ class Guard:
         if self._page is None or self._page.root is not root:
             self._page = Page(root)
         return visits(self._paths, self._page)
+
+
+class CssGuard:
+    """Judges one CSS selector, page by page."""
+
+    def __init__(self, selector: str) -> None:
+        self._page: Page | None = None
+        self._weights: dict[Asked, float] = {}
+        self._asked: tuple[Asked, ...] | None = None
+        with suppress(TooDeep):
+            self._asked = asked_again(selector)
+
+    def check(self, node: Node) -> None:
+        """Raise ``TooSlow`` where the selector would take too long from ``node``."""
+        if self._asked is None:
+            raise TooSlow
+        if self._asked and self.visits(node) > MOST_CSS_VISITS:
+            raise TooSlow
+
+    def visits(self, node: Node) -> float:
+        """Return how many elements ``:has()`` would visit at most, where it is asked again."""
+        root = _root(node)
+        if self._page is None or self._page.root is not root:
+            self._page, self._weights = Page(root), {}
+        page, total = self._page, 0.0
+        for asked in self._asked or ():
+            # Most pages are too small for it to matter: counting is much quicker than weighing.
+            few = page.named("*") ** 2 * len(page.depths) ** asked.between
+            if few > MOST_CSS_VISITS:
+                if asked not in self._weights:
+                    self._weights[asked] = weigh(asked, root)
+                few = self._weights[asked]
+            total += few
+        return total
 
 
 def _root(node: Node) -> Node:

@@ -10,7 +10,7 @@ from turbohtml import Element, Node, Text, XPath
 from skitter.job.rules import FieldRule, Place
 from skitter.job.selectors import split_css
 from skitter.parse.clean import clean
-from skitter.parse.rules.cost import Guard, TooSlow
+from skitter.parse.rules.cost import CssGuard, Guard, TooSlow
 from skitter.parse.rules.values import read_number, read_time
 
 MOST_FOUND: Final = 10_000
@@ -72,8 +72,10 @@ def by_xpath(text: str) -> Finder:
 
 def _by_css(selector: str) -> Finder:
     taken = split_css(selector)
+    guard = CssGuard(taken.selector)
 
     def find(node: Node) -> Found:
+        guard.check(node)
         elements = node.select(taken.selector)[:MOST_FOUND]
         if taken.attribute:
             return [text for one in elements if (text := _attribute(one, taken.attribute))]

@@ -7,7 +7,7 @@ from turbohtml import XPath, parse
 
 from skitter.job.rules import FieldRule
 from skitter.parse.document import parse_document
-from skitter.parse.rules.cost import MOST_VISITS, Guard, TooSlow
+from skitter.parse.rules.cost import MOST_VISITS, CssGuard, Guard, TooSlow
 from skitter.parse.rules.ruleset import Fields, make_sight
 from skitter.url.parse import Base
 
@@ -183,6 +183,53 @@ def test_a_field_that_would_take_too_long_is_told_of_and_the_others_are_read() -
     document = parse_document(html)
     sight = make_sight(document, Base("http://a.test/"), now=0.0)
     rules = {"p": FieldRule(xpath="//p[preceding-sibling::p]"), "t": FieldRule(xpath="//h1")}
+    found = Fields(rules).read(document, sight)
+    assert found.fields == {"p": None, "t": "T"}
+    assert found.problems == ["p: not read, its expression would take too long on this page"]
+
+
+WIDE = parse("<body>" + "<a>l</a>" * 30_000)
+
+
+@pytest.mark.parametrize(
+    "selector",
+    [
+        "*:not(:has(.q)) *:not(:has(.r))",
+        "body:has(.q) a",
+        "body:not(:has(.q)) > a",
+        "a:has(~ .q) ~ a",
+        ":is(body:has(.q) a)",
+        "*:has(*:has(*:has(b)))",
+        "a:has(:not(:has(b)))",
+    ],
+)
+def test_a_has_that_is_asked_for_every_element_is_too_slow(selector: str) -> None:
+    began = time.thread_time()
+    with pytest.raises(TooSlow):
+        CssGuard(selector).check(WIDE)
+    assert time.thread_time() - began < 0.5
+
+
+@pytest.mark.parametrize(
+    "selector",
+    [
+        "a", "*:has(.q)", "*:not(:has(.q)):has(a)", "a:has(~ .q)", "*:has(a ~ a.q)",
+        "a[title=':has(:has(']", "li:has(a) td", "div.a:has(b) a", "div.a:has(p) > p",
+        "table:has(td) ~ p", "div.a:has(:nth-child(2n + 1) .q) li",
+    ],
+)  # fmt: skip
+def test_a_has_that_the_guard_lets_pass_is_quick(selector: str) -> None:
+    for page in (WIDE, SHOP, NESTED):
+        CssGuard(selector).check(page)
+        began = time.thread_time()
+        page.select(selector)
+        assert time.thread_time() - began < 1.0
+
+
+def test_a_field_with_a_slow_has_is_told_of_and_the_others_are_read() -> None:
+    document = parse_document("<h1>T</h1>" + "<p>x</p>" * 30_000)
+    sight = make_sight(document, Base("http://a.test/"), now=0.0)
+    rules = {"p": FieldRule(css="body:has(.q) p::text"), "t": FieldRule(css="h1:not(:has(b))")}
     found = Fields(rules).read(document, sight)
     assert found.fields == {"p": None, "t": "T"}
     assert found.problems == ["p: not read, its expression would take too long on this page"]
