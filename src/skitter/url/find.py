@@ -44,6 +44,7 @@ _TAIL = re.compile(
     rf"|[/?#](?:(?!\]\(|(?<=[{_ASCII}])https?://)[^{_ENDS}{_WIDE}]|(?<=[/=_+-])[{_WIDE}]+)*)?",
     re.IGNORECASE,
 )
+_WWW = re.compile(r"www\.[^.]+\.", re.IGNORECASE)
 _GLUED = re.compile(r"https?\Z", re.IGNORECASE)
 _CLOSING = {")": "(", "]": "[", "）": "（"}
 _PUNCTUATION = frozenset(".,;:!?'\"*_~…·")
@@ -101,6 +102,9 @@ def _without_scheme(text: str, start: re.Match[str]) -> tuple[str, int]:
 
 
 def _is_name(name: str, *, has_path: bool) -> bool:
+    if _WWW.match(name):
+        # Also names of a company's own network, which end in what is no suffix of the Internet.
+        return True
     suffix = public_suffix(name.lower())
     if suffix is None or len(suffix) == len(name) or (suffix in _FILES and not has_path):
         return False

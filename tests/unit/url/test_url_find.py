@@ -64,6 +64,9 @@ def test_urls_in_chinese_text_need_no_space_around_them(text: str, wanted: list[
     ("text", "wanted"),
     [
         ("go to www.example.com/x, please", ["www.example.com/x"]),
+        ("www.host.tld/path and WWW.Host.Corp.", ["www.host.tld/path", "WWW.Host.Corp"]),
+        ("见www.host.tld:8080/a?b=1。", ["www.host.tld:8080/a?b=1"]),
+        ("host.tld/path, www.tld and www. are none", []),
         ("example.com and Example.co.uk/x?y", ["example.com", "Example.co.uk/x?y"]),
         ("mail ana@example.com, or ana.b@example.com", []),
         ("e.g. this.thing is no.such-suffix", []),
