@@ -13,6 +13,8 @@ class Log:
         self.rows: list[tuple[str, bytes]] = []
         self.reads = 0
         self.is_away = False
+        self.fault: Exception | None = None
+        """Raised by the next read."""
         self._added = asyncio.Event()
 
     def publish(self, n: int = 1, **facts: object) -> None:
@@ -26,6 +28,9 @@ class Log:
 
     async def events(self, after: str, limit: int, wait_ms: int = 0) -> list[tuple[str, bytes]]:
         self.reads += 1
+        if self.fault is not None:
+            fault, self.fault = self.fault, None
+            raise fault
         if self.is_away:
             raise StoreUnavailable("gone")
         at = int(after.partition("-")[0] or 0)

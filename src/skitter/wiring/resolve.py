@@ -5,6 +5,7 @@ import logging
 from contextlib import suppress
 from weakref import WeakKeyDictionary
 
+from skitter.crawl.kept_going import kept_going
 from skitter.crawl.resolve.arrivals import Arrivals
 from skitter.crawl.resolve.index import PageIndex
 from skitter.crawl.resolve.intake import Intake, Lane
@@ -103,7 +104,8 @@ class Resolving:
                 clock=store.clock,
             )
         )
-        self._tasks = [asyncio.create_task(arrivals.run()), asyncio.create_task(self._tend())]
+        works = {"the reader of arrivals": arrivals.run, "the resolver's upkeep": self._tend}
+        self._tasks = [asyncio.create_task(kept_going(*one)) for one in works.items()]
 
     async def close(self) -> None:
         """End it, with what was counted written down."""

@@ -15,6 +15,7 @@ from skitter.api.hooks.kept import WISHES, Hook, read_hook, state_mark
 from skitter.api.hooks.receiver import Office, Receiver
 from skitter.api.hooks.sender import Sender
 from skitter.api.live.hub import EventHub
+from skitter.crawl.kept_going import kept_going
 from skitter.errors import SkitterError
 from skitter.wiring.store import Store
 
@@ -45,15 +46,18 @@ class Deliveries:
     async def run(self) -> None:
         """Deliver, or wait for this process's turn, until it is cancelled."""
         try:
-            while True:
-                try:
-                    await self._look()
-                except SkitterError as error:
-                    log.warning("webhooks wait: %s", error)
-                await asyncio.sleep(LOOK_S)
+            await kept_going("the delivery of webhooks", self._deliver)
         finally:
             await self._stop(list(self._tasks))
             await self._sender.close()
+
+    async def _deliver(self) -> None:
+        while True:
+            try:
+                await self._look()
+            except SkitterError as error:
+                log.warning("webhooks wait: %s", error)
+            await asyncio.sleep(LOOK_S)
 
     async def give_back(self) -> None:
         """Let another process deliver at once."""
@@ -93,3 +97,5 @@ class Deliveries:
             await Receiver(hook, self.office).serve()
         except SkitterError as error:
             log.warning("webhook %s waits: %s", hook.id, error)
+        except Exception:  # it is begun again at the next look
+            log.exception("webhook %s waits", hook.id)

@@ -17,6 +17,7 @@ from skitter.api.live.filters import Filter, places_of
 from skitter.api.live.history import EventLog, History, read_events
 from skitter.api.live.listener import RATE, Listener
 from skitter.api.live.told import EventKey, Told, key_of
+from skitter.crawl.kept_going import kept_going
 from skitter.errors import SkitterError
 
 WRITES: Final = 2_000
@@ -133,6 +134,9 @@ class EventHub:
 
     async def run(self) -> None:
         """Read and tell, until it is cancelled."""
+        await kept_going("the reader of events", self._run)
+
+    async def _run(self) -> None:
         async with asyncio.TaskGroup() as group:
             group.create_task(self._read())
             group.create_task(self._tell())
@@ -196,7 +200,10 @@ class EventHub:
 
     async def _take_in(self, last: str, events: Iterable[Told]) -> None:
         for event in events:
-            self._sort(event)
+            try:
+                self._sort(event)
+            except Exception:  # those after it are told all the same
+                log.exception("an event cannot be told: %s", event.id)
         self._at = last
         self._key = key_of(last) or self._key
         async with self._news:

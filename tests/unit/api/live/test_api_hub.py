@@ -12,6 +12,7 @@ from skitter.api.live.filters import Filter
 from skitter.api.live.history import REPEATED
 from skitter.api.live.hub import EventHub, TooManyListeners
 from skitter.api.live.listener import Listener
+from skitter.crawl import kept_going
 
 
 @pytest.fixture
@@ -154,3 +155,24 @@ async def test_there_is_an_end_to_how_many_may_listen(
         with pytest.raises(TooManyListeners):
             async with hub.listen(Filter()):
                 pass
+
+
+async def test_a_reader_that_failed_is_begun_again_where_it_was(
+    log: Log, hub: EventHub, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kept_going, "FIRST_S", 0.01)
+    async with hub.listen(Filter()) as listener:
+        log.publish(2)
+        assert await heard(hub, listener, 2) == [(1, 0), (2, 0)]
+        log.fault = RuntimeError("a fault of this program")
+        log.publish(2)
+        assert await heard(hub, listener, 2) == [(3, 0), (4, 0)]
+    assert "the reader of events has failed" in caplog.text
+
+
+async def test_an_event_that_cannot_be_told_keeps_no_other_back(log: Log, hub: EventHub) -> None:
+    wanted = Filter(host=frozenset({"h"}), job=frozenset({"a"}))
+    async with hub.listen(wanted) as listener:
+        log.publish(1, host="h", job=["not", "a", "name"])
+        log.publish(1, host="h", job="a")
+        assert await heard(hub, listener, 1) == [(2, 0)]
