@@ -51,7 +51,8 @@ class WebhookRow(Message):
     created_at: str
     delivered: int = 0
     failed: int = 0
-    waiting: int = 0
+    waiting: int | None = 0
+    """Events that are to come, as far as they were counted; None where too many are behind."""
     last_error: str | None = None
     secret: str | None = None
     """Only in the answer to its creation."""

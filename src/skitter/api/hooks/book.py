@@ -1,13 +1,13 @@
 """Webhooks added, listed and deleted."""
 
-import asyncio
 import secrets
 from typing import Final
 
 from skitter.api.counters.steps import time_text
-from skitter.api.hooks.kept import WISHES, Hook, read_hook, read_state, state_mark
+from skitter.api.hooks.behind import Place, count_waiting
+from skitter.api.hooks.kept import WISHES, Hook, HookState, read_hook, read_state, state_mark
 from skitter.api.hooks.signature import new_secret
-from skitter.api.live.history import EventLog, read_events
+from skitter.api.live.history import EventLog
 from skitter.client.events import WebhookRow, WebhookWish
 from skitter.errors import ConfigError, Conflict, NotFound
 from skitter.fetch.guard import AddressGuard, special_kind
@@ -17,8 +17,6 @@ from skitter.wiring.store import Store
 
 TYPES: Final = ("page", "job", "node", "setting", "alarm", "resolve")
 MOST: Final = 100
-COUNTED: Final = 1_000
-"""Events looked at to say how many wait."""
 
 
 class HookBook:
@@ -32,7 +30,11 @@ class HookBook:
     async def rows(self) -> list[WebhookRow]:
         """Return every webhook and how far it is, the oldest first."""
         hooks = sorted(await self._hooks(), key=lambda hook: (hook.created_ms, hook.id))
-        return list(await asyncio.gather(*map(self._row, hooks)))
+        marks = await self._store.reader.marks_of([state_mark(hook.id) for hook in hooks])
+        states = [read_state(mark, hook.start) for hook, mark in zip(hooks, marks, strict=True)]
+        places = [Place(hook.filter, at.after) for hook, at in zip(hooks, states, strict=True)]
+        waiting = await count_waiting(self._log, places)
+        return [_row(*facts) for facts in zip(hooks, states, waiting, strict=True)]
 
     async def add(self, wish: WebhookWish) -> WebhookRow:
         """Have events sent from now on; the answer is the only one with the secret."""
@@ -50,7 +52,7 @@ class HookBook:
             start=await self._log.latest_event(),
         )
         await self._store.frontier.ack([], marks={hook.mark: hook.encode()})
-        row = await self._row(hook)
+        row = _row(hook, read_state(None, hook.start), 0)
         return row.model_copy(update={"secret": hook.secret})
 
     async def delete(self, hook_id: str) -> None:
@@ -64,20 +66,19 @@ class HookBook:
         marks = await self._store.reader.marks(WISHES)
         return [hook for raw in marks.values() if (hook := read_hook(raw))]
 
-    async def _row(self, hook: Hook) -> WebhookRow:
-        state = read_state(await self._store.reader.mark(state_mark(hook.id)), hook.start)
-        newer = read_events(await self._log.events(state.after, COUNTED))
-        return WebhookRow(
-            id=hook.id,
-            url=hook.url,
-            job=hook.job,
-            types=list(hook.types),
-            created_at=time_text(hook.created_ms),
-            delivered=state.delivered,
-            failed=state.failed,
-            waiting=sum(hook.filter.wants(event.facts) for event in newer),
-            last_error=state.last_error,
-        )
+
+def _row(hook: Hook, state: HookState, waiting: int | None) -> WebhookRow:
+    return WebhookRow(
+        id=hook.id,
+        url=hook.url,
+        job=hook.job,
+        types=list(hook.types),
+        created_at=time_text(hook.created_ms),
+        delivered=state.delivered,
+        failed=state.failed,
+        waiting=waiting,
+        last_error=state.last_error,
+    )
 
 
 def check_url(text: str, guard: AddressGuard) -> str:
