@@ -1,5 +1,7 @@
 """A POST that is repeated with its key is done once, and answered the same for a day.
 
+When very much is kept, it is for less than a day, and in the end refused (``crawl/room.py``).
+
 What was answered is kept in the store, so that it does not matter which service is asked. While one
 is at work on a key, others who come with it are told to come back.
 """
@@ -15,10 +17,11 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from skitter.api.errors import ApiError, problem
 from skitter.client.base import Role
+from skitter.crawl.room import NoRoom
+from skitter.wiring.resolve import room_of
 from skitter.wiring.service import Service
 
 HEADER = "idempotency-key"
-KEPT_MS = 86_400_000
 LOCK_MS = 60_000
 MOST_KEY_CHARS = 200
 MOST_KEPT_BYTES = 256 << 10
@@ -45,6 +48,7 @@ class Idempotency:
     def __init__(self, app: ASGIApp, service: Service) -> None:
         self._app = app
         self._frontier = service.store.frontier
+        self._room = room_of(service)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
@@ -81,12 +85,22 @@ class Idempotency:
             if kept is not None:
                 await _again(_decode(kept), asked, send)
                 return
+            # Asked before anything is done: what cannot be kept could not be repeated safely.
+            stay_ms = await self._stay_ms()
             answer = _Recorder(send)
             await self._app(scope, _given(body, receive), answer.send)
             if kept_bytes := answer.kept(asked):
-                await self._frontier.share({name: kept_bytes}, KEPT_MS)
+                await self._frontier.share({name: kept_bytes}, stay_ms)
+                self._room.add(len(kept_bytes))
         finally:
             await self._frontier.lock(name, holder, 0)
+
+    async def _stay_ms(self) -> int:
+        try:
+            return await self._room.stay_ms(0)
+        except NoRoom as error:
+            retry = {"Retry-After": str(error.retry_s)}
+            raise ApiError(429, str(error), headers=retry) from error
 
 
 class _Recorder:

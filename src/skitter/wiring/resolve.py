@@ -14,6 +14,7 @@ from skitter.crawl.resolve.load import MOST_PENDING, Load
 from skitter.crawl.resolve.resolver import Desk, Resolver
 from skitter.crawl.resolve.robots import KnownRobots
 from skitter.crawl.resolve.tickets import Tickets
+from skitter.crawl.room import Room
 from skitter.crawl.site_rules import SiteRules
 from skitter.errors import Conflict, SkitterError
 from skitter.fetch.guard import AddressGuard
@@ -28,6 +29,7 @@ TEND_S = 1.0
 
 log = logging.getLogger(__name__)
 
+_rooms: WeakKeyDictionary[Service, Room] = WeakKeyDictionary()
 _indexes: WeakKeyDictionary[Service, PageIndex] = WeakKeyDictionary()
 
 
@@ -36,6 +38,15 @@ def index_of(service: Service) -> PageIndex:
     found = _indexes.get(service)
     if found is None:
         found = _indexes[service] = PageIndex(service.store.reader, service.store.secret)
+    return found
+
+
+def room_of(service: Service) -> Room:
+    """Return the room there is for what a service keeps for people."""
+    found = _rooms.get(service)
+    if found is None:
+        store = service.store
+        found = _rooms[service] = Room(store.frontier, store.reader, store.clock)
     return found
 
 
@@ -98,7 +109,7 @@ class Resolving:
             Desk(
                 index=index,
                 intake=self._intake,
-                tickets=Tickets(store.frontier),
+                tickets=Tickets(store.frontier, room_of(service)),
                 load=Load(lanes.counts, most),
                 arrivals=arrivals,
                 clock=store.clock,

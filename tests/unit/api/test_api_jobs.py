@@ -11,6 +11,9 @@ from skitter.frontier.model import Ack, Result
 
 JOB: dict[str, Any] = {"id": "one", "entries": ["http://one.test/"], "owner": "ana"}
 
+from skitter.job.spec import Job
+from skitter.wiring.assembly import Assembly
+from skitter.wiring.resolve import room_of
 
 @pytest.fixture
 async def here(tmp_path: Path) -> AsyncIterator[Served]:
@@ -237,3 +240,14 @@ async def test_unknown_jobs_are_not_found_whatever_is_asked_of_them(here: Served
         sent: dict[str, Any] = {"json": {}} if method == "PATCH" else {}
         answer = await here.http.request(method, f"/v1/jobs/none{path}", **sent)
         assert (answer.status_code, answer.json()["error"]["code"]) == (404, "not_found"), path
+async def test_what_could_not_be_kept_for_those_who_repeat_it_is_not_done(here: Served) -> None:
+    room_of(here.service).most = 1_000
+    room_of(here.service).add(1_001)
+    refused = await here.http.post("/v1/jobs", json=JOB, headers={"Idempotency-Key": "k"})
+    assert (refused.status_code, refused.headers["retry-after"]) == (429, "30")
+    assert (await here.http.get("/v1/jobs/one")).status_code == 404
+    ticket = await here.http.post("/v1/resolve", json={"urls": ["http://one.test/"]})
+    assert (ticket.status_code, ticket.headers["retry-after"]) == (429, "30")
+    assert (await here.http.post("/v1/jobs", json=JOB)).status_code == 201
+
+

@@ -12,6 +12,7 @@ from skitter.api.served import Served
 from skitter.client.pages import MAX_RESOLVE, MAX_WAIT_S, ResolveAnswer, ResolveWish
 from skitter.crawl.resolve.load import Overloaded
 from skitter.crawl.resolve.resolver import Answer, Asked
+from skitter.crawl.room import NoRoom
 from skitter.url.find import find_urls
 from skitter.wiring.resolve import resolver_of
 
@@ -34,7 +35,7 @@ async def resolve(
     )
     try:
         return _told(await resolver_of(service).submit(asked))
-    except Overloaded as error:
+    except (Overloaded, NoRoom) as error:
         retry = {"Retry-After": str(error.retry_s)}
         raise ApiError(429, str(error), headers=retry) from error
 

@@ -17,7 +17,7 @@ from skitter.crawl.resolve.gather import Gather
 from skitter.crawl.resolve.index import PageIndex
 from skitter.crawl.resolve.intake import Intake, Judged, Known
 from skitter.crawl.resolve.load import Load
-from skitter.crawl.resolve.tickets import Item, Ticket, Tickets
+from skitter.crawl.resolve.tickets import Item, Ticket, Tickets, Written
 from skitter.errors import NotFound
 
 POLL_S = 1.0
@@ -86,7 +86,7 @@ class Resolver:
             await gather.close()
 
     async def submit(self, asked: Asked) -> Answer:
-        """Take URLs; raises ``Overloaded`` when too many wait already."""
+        """Take URLs; raises ``Overloaded`` or ``NoRoom`` when too many were taken already."""
         desk = self._with
         # First of all: a lane that is new to this process has to be looked into.
         await desk.intake.lane()
@@ -99,13 +99,15 @@ class Resolver:
         ]
         judged = await desk.intake.judge(asked.urls, known, asked.media)
         wanted = [one for one in judged if one.is_wanted]
-        if wanted:
-            await desk.load.admit(len(wanted))
         items = [one.item for one in judged]
         ticket = Ticket(at_ms=at_ms, max_age_ms=max_age_ms, media=asked.media, items=items)
-        answer = Answer(ticket=desk.tickets.new_key(), results=self._results(ticket, pages))
+        written = await desk.tickets.write(ticket)
+        if wanted:
+            await desk.load.admit(len(wanted))
+        answer = Answer(ticket=written.key, results=self._results(ticket, pages))
+        _name(answer, judged)
         with desk.arrivals.watch(_urls(wanted)) as bell:
-            await asyncio.gather(self._keep([(answer.ticket, ticket)]), self._queue(wanted))
+            await asyncio.gather(self._keep([written]), self._queue(wanted))
             desk.intake.count(judged)
             await self._wait(answer, ticket, bell, asked.wait_s)
         return answer
@@ -114,10 +116,14 @@ class Resolver:
         """Answer for a ticket; raises ``NotFound`` where there is none."""
         ticket = await self._with.tickets.get(key)
         if ticket is None:
-            raise NotFound(f"ticket {key}: there is none, or its day is over")
+            raise NotFound(f"ticket {key}: there is none, or its time is over")
         answer = Answer(ticket=key, results=[Resolved(item.url) for item in ticket.items])
         waits = [item.url for item in ticket.items if not item.stopped and not item.cached]
-        with self._with.arrivals.watch(await self._with.intake.queued_as(waits)) as bell:
+        queued = await self._with.intake.queued_as(waits)
+        names = dict(zip(waits, queued, strict=False))
+        for result in answer.results:
+            result.requested_url = names.get(result.url)
+        with self._with.arrivals.watch(queued) as bell:
             await self._look(answer, ticket)
             await self._wait(answer, ticket, bell, wait_s)
         return answer
@@ -129,7 +135,7 @@ class Resolver:
         index = self._with.index
         return await index.pages(asked, await index.rules())
 
-    async def _keep_tickets(self, tickets: Sequence[tuple[str, Ticket]]) -> Sequence[None]:
+    async def _keep_tickets(self, tickets: Sequence[Written]) -> Sequence[None]:
         await self._with.tickets.put(tickets)
         return [None] * len(tickets)
 
@@ -177,11 +183,20 @@ class Resolver:
         await self._ask_for_files(ticket, items, pages)
         now_ms = self._with.clock.now_ms()
         for n, item, page in zip(pending, items, pages, strict=True):
-            answer.results[n] = _result(ticket, item, page, now_ms)
+            result = _result(ticket, item, page, now_ms)
+            result.requested_url = result.requested_url or answer.results[n].requested_url
+            answer.results[n] = result
 
 
 def _urls(judged: Sequence[Judged]) -> list[str]:
     return [one.normal.url for one in judged if one.normal is not None]
+
+
+def _name(answer: Answer, judged: Sequence[Judged]) -> None:
+    """Say of what is pending how it is asked for, which is how events name it."""
+    for result, one in zip(answer.results, judged, strict=True):
+        if result.state == "pending" and one.normal is not None:
+            result.requested_url = one.normal.url
 
 
 def _result(ticket: Ticket, item: Item, page: Page | None, now_ms: int) -> Resolved:

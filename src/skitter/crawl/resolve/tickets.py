@@ -1,4 +1,4 @@
-"""Tickets: what was asked for and when, kept in the store for a day.
+"""Tickets: what was asked for and when, kept in the store for a day, or less where many are.
 
 A ticket holds no answers. Whether a page has come is read from the page index, so any process can
 answer for a ticket, also after a restart.
@@ -7,14 +7,14 @@ answer for a ticket, also after a restart.
 import re
 import secrets
 from collections.abc import Sequence
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 import msgspec
 
+from skitter.crawl.room import Room
 from skitter.frontier.base import Frontier
 
 FORMAT: Final = 1
-TICKET_MS: Final = 86_400_000
 _NAME: Final = "ticket:"
 _KEY: Final = re.compile(r"[A-Za-z0-9_-]{16}")
 
@@ -51,22 +51,33 @@ _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(Ticket).decode
 
 
+class Written(NamedTuple):
+    """A ticket as it is kept, under a key that nobody can guess."""
+
+    key: str
+    value: bytes
+    stay_ms: int
+
+
 class Tickets:
     """The tickets of a store."""
 
-    def __init__(self, frontier: Frontier) -> None:
+    def __init__(self, frontier: Frontier, room: Room) -> None:
         self._frontier = frontier
+        self._room = room
 
-    def new_key(self) -> str:
-        """Return the key of a new ticket, which nobody can guess."""
-        return secrets.token_urlsafe(12)
+    async def write(self, ticket: Ticket) -> Written:
+        """Return a ticket as it is to be kept; raises ``NoRoom`` when it cannot be."""
+        value = _encode(ticket)
+        return Written(secrets.token_urlsafe(12), value, await self._room.stay_ms(len(value)))
 
-    async def put(self, tickets: Sequence[tuple[str, Ticket]]) -> None:
-        """Keep tickets for a day."""
-        await self._frontier.share({_NAME + key: _encode(t) for key, t in tickets}, TICKET_MS)
+    async def put(self, tickets: Sequence[Written]) -> None:
+        """Keep tickets, all of them as long as the first that ends."""
+        stay_ms = min(ticket.stay_ms for ticket in tickets)
+        await self._frontier.share({_NAME + one.key: one.value for one in tickets}, stay_ms)
 
     async def get(self, key: str) -> Ticket | None:
-        """Return a ticket; None when there is none, or its day is over."""
+        """Return a ticket; None when there is none, or its time is over."""
         if not _KEY.fullmatch(key):
             return None
         [kept] = await self._frontier.shared([_NAME + key])
