@@ -32,7 +32,7 @@ class Happening(msgspec.Struct, omit_defaults=True, kw_only=True, gc=False):
     """Something that has happened."""
 
     type: str
-    """page, job, alarm, node or setting."""
+    """page, resolve, job, alarm, node or setting."""
     at: str
     job: str | None = None
     kind: str | None = None
@@ -83,6 +83,11 @@ def page_happening(visit: "Visit", record: PageRecord, kind: str, node: str) -> 
         elapsed_ms=record.elapsed_ms,
         message=record.error[:MAX_MESSAGE] if record.error else "",
     )
+
+
+def resolve_happening(page: Happening) -> Happening:
+    """Return what is told to those who asked for a page by its URL: that it is done."""
+    return msgspec.structs.replace(page, type="resolve", dropped=0)
 
 
 def is_told(visit: "Visit") -> bool:

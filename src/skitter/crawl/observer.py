@@ -20,6 +20,7 @@ from skitter.crawl.happenings import (
     encode_happening,
     is_told,
     page_happening,
+    resolve_happening,
     rfc3339,
 )
 from skitter.crawl.trip import Visit
@@ -86,10 +87,15 @@ class Observer:
                 continue
             self._count(counted, visit, record)
             if is_told(visit):
-                self._tell(page_happening(visit, record, kind, self._node))
+                self._tell_page(page_happening(visit, record, kind, self._node))
         self._some.set()
         if job.kind is Kind.RESOLVE:
             self._urgent.set()
+
+    def _tell_page(self, page: Happening) -> None:
+        self._tell(page)
+        if page.kind == Kind.RESOLVE:
+            self._tell(resolve_happening(page))
 
     def alarmed(self, equipment: Equipment, alarm: Alarm) -> None:
         """Take in that a field is found no more."""

@@ -1,6 +1,7 @@
 """URLs resolved over the API, by the worker of a real master, on a small site."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
@@ -128,6 +129,25 @@ async def test_a_ticket_answers_later_and_is_unknown_to_those_who_guess(
     assert (told.done, told.results[0].title, told.ticket) == (True, "A page", taken.ticket)
     for ticket in ("AAAAAAAAAAAAAAAA", "x", "%00"):
         assert (await here.http.get(f"/v1/resolve/{ticket}")).status_code == 404
+
+
+async def test_a_message_tells_when_a_url_is_done_under_the_name_that_was_answered(
+    here: Served, site: SmallSite
+) -> None:
+    reader = here.service.store.reader
+    after = await reader.latest_event()
+    taken = await resolve(here, site.url("/page0#top"), wait=0)
+    [pending] = taken.results
+    assert (pending.state, pending.requested_url) == ("pending", site.url("/page0"))
+    told: list[dict[str, Any]] = []
+    async with asyncio.timeout(30):
+        while not told:
+            rows = await reader.events(after, 100, 1_000)
+            events = [json.loads(raw) for _, raw in rows]
+            told = [event for event in events if event["type"] == "resolve"]
+    [done] = told
+    assert (done["url"], done["outcome"], done["status"]) == (site.url("/page0"), "ok", 200)
+    assert (done["title"], done["job"]) == ("A page", LANE)
 
 
 async def test_files_of_a_page_are_fetched_on_request(here: Served, site: SmallSite) -> None:
