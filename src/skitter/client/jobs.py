@@ -50,6 +50,8 @@ class JobDetail(JobRow):
     alarms: list[str] = []
     spec: dict[str, Any] = {}
     """The job as it was given, defaults filled in, secrets left out."""
+    notes: list[str] = []
+    """Only in the answer to a PATCH: what the change does not reach."""
     added: bool | None = None
     """Only in the answer to a POST: whether it is new."""
     _etag: str | None = PrivateAttr(None)

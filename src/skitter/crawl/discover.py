@@ -62,6 +62,8 @@ class LinkFinder:
         self._normaliser = normaliser
         self._guard = guard
         self._relevance = relevance
+        self.priority = job.priority
+        """What links have that no rule gives another; an operator may change it meanwhile."""
         self._class = _default_class(job)
         self._jumps = bool(job.jump)
         self._rules = judge.links
@@ -285,7 +287,7 @@ class LinkFinder:
         """Return a link of this job: class and priority by its rules, else by the job."""
         if rank is None:
             rank = depth_first_rank(depth) if self._depth_first else LINK_RANK
-        page_class, priority = self._class, self._job.priority
+        page_class, priority = self._class, self.priority
         if self.news is not None:
             page_class = self.news.class_of_link(normal.url)
         if ruling is None:

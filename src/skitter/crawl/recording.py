@@ -13,6 +13,8 @@ from skitter.types import JobNumber
 
 CLEARED_MARK = "cleared"
 """Of a job: another value whenever one of its queues was cleared."""
+PRIORITY_MARK = "priority"
+"""Of a job: how urgent it is, since somebody changed that."""
 
 
 class Recording:

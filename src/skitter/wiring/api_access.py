@@ -119,7 +119,7 @@ async def _of_jobs(client: "AsyncClient", question: Question) -> list[Facts]:
 
 def _shown(job: Facts) -> Facts:
     """Return what is shown of a job: not its whole description, and alarms only if there are."""
-    return _without(job, "spec", "added", *(() if job["alarms"] else ("alarms",)))
+    return _without(job, "spec", "added", "notes", *(() if job["alarms"] else ("alarms",)))
 
 
 # Sites

@@ -21,7 +21,7 @@ from skitter.crawl.manners import Manners
 from skitter.crawl.media import MediaFinder
 from skitter.crawl.news import News, templates_mark
 from skitter.crawl.outputs import Outputs
-from skitter.crawl.recording import CLEARED_MARK, job_mark
+from skitter.crawl.recording import CLEARED_MARK, PRIORITY_MARK, job_mark
 from skitter.crawl.refresh import Refresh
 from skitter.crawl.relevance import Relevance
 from skitter.crawl.seeding import SEED
@@ -162,6 +162,8 @@ class Assembly:
         # The store may have lost links that are remembered here as queued.
         equipment.finder.forget()
         equipment.sitemaps.forget()
+        if priority := await self._store.reader.mark(job_mark(self._number, PRIORITY_MARK)):
+            equipment.finder.priority = int(priority)
         if equipment.refresh is not None:
             cleared = await self._store.reader.mark(job_mark(self._number, CLEARED_MARK))
             equipment.refresh.cleared = cleared or b""

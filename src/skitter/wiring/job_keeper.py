@@ -12,7 +12,7 @@ from skitter.config import RunOptions
 from skitter.crawl.drift import drift_mark, read_alarms
 from skitter.crawl.happenings import tell_job
 from skitter.crawl.inspect import Answer, Question, error_facts
-from skitter.crawl.recording import CLEARED_MARK, job_mark
+from skitter.crawl.recording import CLEARED_MARK, PRIORITY_MARK, job_mark
 from skitter.crawl.seeding import Seeder
 from skitter.crawl.totals import Totals
 from skitter.errors import ConfigError, Conflict, SkitterError
@@ -124,7 +124,7 @@ class JobKeeper:
 
     async def change(self, job_id: str, changes: Mapping[str, object]) -> Facts:
         """Say anew who owns a job, how urgent it is, or what limits it has; others stay."""
-        _, entry = await self._living(job_id, "changed")
+        number, entry = await self._living(job_id, "changed")
         spec = _as_file(entry)
         limits = changes.get("limits")
         if isinstance(limits, Mapping):
@@ -135,6 +135,10 @@ class JobKeeper:
         self.check(job)
         changed = job_entry(job, outbox=entry.outbox, state=entry.state)
         await self._store.control.put_job(changed)
+        if job.priority != Job.from_json(entry.spec).priority:
+            # Members that are at work on the job hear of it with their next claim.
+            news = {job_mark(number, PRIORITY_MARK): b"%d" % job.priority}
+            await self._store.frontier.ack([], news=news)
         await self._tell(job_id, "changed")
         return await self.show(job_id, with_spec=True)
 

@@ -8,6 +8,8 @@ import pytest
 from service import Served, served
 
 from skitter.frontier.model import Ack, Result
+from skitter.api.routes.jobs import KEEP_PRIORITY
+from skitter.config import RunOptions
 
 JOB: dict[str, Any] = {"id": "one", "entries": ["http://one.test/"], "owner": "ana"}
 
@@ -182,6 +184,47 @@ async def test_a_job_is_forgotten_and_its_id_is_free_again(here: Served) -> None
 
 
 async def test_a_key_makes_a_post_safe_to_repeat(here: Served) -> None:
+async def test_files_of_pages_are_kept_where_the_operator_wants_archives(
+    here: Served, tmp_path: Path
+) -> None:
+    wishes: list[dict[str, object]] = [{"media": ["image"]}, {"archive": {}}]
+    for wish in wishes:
+        refused = await here.http.post("/v1/jobs", json={**JOB, **wish})
+        [field] = wish
+        assert (refused.status_code, refused.json()["error"]["field"]) == (422, field)
+        assert "--warc DIR" in refused.json()["error"]["message"]
+    kept = str(tmp_path / "warc")
+    options = msgspec.structs.replace(here.service.options, archive=kept)
+    here.service.options = options
+    assert (await here.http.get("/v1/me")).json()["archive"]
+    await add(here, media=["image"])
+    spec = (await here.http.get("/v1/jobs/one")).json()["spec"]
+    assert spec["archive"]["directory"] == kept
+    told = await here.http.post("/v1/jobs", json={**JOB, "media": ["image"], "archive": {}})
+    assert told.status_code == 200, told.text
+    own = await here.http.post("/v1/jobs", json={**JOB, "archive": {"directory": "/"}})
+    assert (own.status_code, own.json()["error"]["field"]) == (422, "archive.directory")
+
+
+async def test_a_new_priority_counts_for_what_is_found_and_the_answer_says_so(
+    here: Served, tmp_path: Path
+) -> None:
+    added = await add(here)
+    store = here.service.store
+    [(number, entry)] = (await store.reader.jobs()).items()
+    job = Job.from_json(entry.spec)
+    changed = (await here.http.patch("/v1/jobs/one", json={"priority": 8})).json()
+    assert changed["notes"] == [f"{added['queued']} {KEEP_PRIORITY}"]
+    same = (await here.http.patch("/v1/jobs/one", json={"priority": 8, "owner": "bo"})).json()
+    assert same["notes"] == []
+    # A member that has the job as it was hears of it.
+    member = Assembly(job, number, RunOptions(data=tmp_path), store)
+    await member.take_up_news()
+    normal = member.equipment.normaliser.absolute("http://one.test/found")
+    assert member.equipment.finder.make_link(normal, 1).priority == 8
+    await member.close()
+
+
     key = {"Idempotency-Key": "k1"}
     first = await here.http.post("/v1/jobs", json=JOB, headers=key)
     again = await here.http.post("/v1/jobs", json=JOB, headers=key)

@@ -14,6 +14,9 @@ from skitter.client.jobs import JobChange, JobDetail, JobList, JobRow
 
 router = APIRouter(prefix="/v1/jobs", tags=["jobs"])
 
+KEEP_PRIORITY = (
+    "URLs that wait already keep their priority; pages found from now on get the new one"
+)
 SOURCE = "job"
 """What messages of a job's check begin with, before the field."""
 
@@ -88,9 +91,13 @@ async def change_job(
         raise ApiError(412, "the job was changed meanwhile; read it again", "If-Match")
     changes = change.model_dump(exclude_unset=True)
     changes = {name: value for name, value in changes.items() if value is not None}
+    before = facts["priority"]
     [facts] = await service.ask({"jobs": "change", "id": job_id, "changes": changes})
     found = JobDetail.model_validate(facts)
     response.headers["ETag"] = etag_of(found)
+    waiting = found.queued + found.scheduled
+    if found.priority != before and waiting:
+        found.notes.append(f"{waiting} {KEEP_PRIORITY}")
     return found
 
 
