@@ -14,12 +14,13 @@ from typing import Protocol
 from skitter.cli.node_run import node_options, wanted_workers
 from skitter.cli.paths import check_hosts
 from skitter.cli.progress import make_display
-from skitter.cli.report import INTERRUPTED
+from skitter.cli.report import INTERRUPTED, complain
 from skitter.cli.watched import Running, run_watched
 from skitter.config import DEFAULT_CONCURRENCY, STATE_DIR, Resolved, Settings, cold_place, resolve
 from skitter.errors import ConfigError
 from skitter.observability.logs import is_json, want_json
 from skitter.wiring.service_child import ServiceChild
+from skitter.wiring.tokens import why_weak
 from skitter.wiring.up import UpOptions, open_up
 
 DEFAULT_PORT = 8440
@@ -90,6 +91,8 @@ def up_options(resolved: Resolved) -> UpOptions:
         raise ConfigError(
             f"--host {host}: others can reach it there; wanted a token in SKITTER_TOKEN or --token"
         )
+    if settings.token and not is_loopback(host) and (weak := why_weak(settings.token)):
+        raise ConfigError(f"--host {host}: others can reach it there, and {weak}")
     return UpOptions(
         data=settings.data or STATE_DIR / "up",
         host=host,
@@ -128,6 +131,8 @@ async def _announced(
     async with opened as up:
         await up.until_served()
         if not options.quiet or is_json():
+        if weak := why_weak(options.token or _token_of(up)):
+            _warn(weak)
             told = "" if up.token is None else f"; the token is in {up.token}"
             where = f"http://{bracketed(options.host)}:{up.port}"
             if is_json():
@@ -141,6 +146,13 @@ async def _announced(
 
 
 def bracketed(host: str) -> str:
+def _warn(line: str) -> None:
+    if is_json():
+        log.warning(line)
+    else:
+        complain(line)
+
+
     """Return an address as it stands in a URL."""
     return f"[{host}]" if ":" in host else host
 
@@ -149,6 +161,9 @@ def _shown_token(up: Up) -> str:
     """Return the token if it is to be told: by the start that made it, and to a person's eyes."""
     if up.token is None:
         return ""
-    if sys.stderr.isatty():
-        return up.token.read_text(encoding="ascii").strip()
-    return up.made_token
+    return _token_of(up) if sys.stderr.isatty() else up.made_token
+
+
+def _token_of(up: Up) -> str:
+    """Return the token of the directory; "" for one that was given."""
+    return "" if up.token is None else up.token.read_text(encoding="ascii").strip()

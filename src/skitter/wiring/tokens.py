@@ -14,6 +14,18 @@ OPERATOR, READER, NODE = "operator", "reader", "node"
 DERIVED = (OPERATOR, READER, NODE)
 
 
+LEAST_CHARS = 16
+
+
+def why_weak(token: str) -> str:
+    """Return what makes a token easy to guess, in words; "" for one that is not."""
+    if len(token) < LEAST_CHARS:
+        return f"a token of {len(token)} characters is soon guessed; wanted {LEAST_CHARS} or more"
+    if len(set(token)) < LEAST_CHARS // 4:
+        return "a token of so few different characters is soon guessed; wanted a random one"
+    return ""
+
+
 def derived(admin: str, purpose: str) -> str:
     """Return the token for one purpose: the same wherever the first token is the same."""
     digest = hmac.digest(admin.encode("utf-8", "surrogateescape"), purpose.encode(), sha256)

@@ -14,6 +14,8 @@ from skitter.config import resolve
 from skitter.errors import ConfigError
 from skitter.wiring.up import UpOptions
 
+LONG = "a-token-nobody-guesses"
+
 
 @pytest.fixture(autouse=True)
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -42,7 +44,7 @@ def test_every_flag_arrives(here: Path) -> None:
         "data": Path("d"),
         "host": "10.0.0.5",
         "port": 0,
-        "token": "t",
+        "token": "a-token-nobody-guesses",
         "workers": 0,
         "concurrency": 5,
         "allow_private": True,
@@ -55,8 +57,16 @@ def test_every_flag_arrives(here: Path) -> None:
 
 def test_the_environment_and_a_file_say_the_same_as_flags(here: Path) -> None:
     (here / "skitter.toml").write_text('host = "10.0.0.6"\nport = 1\n')
-    made = options({"SKITTER_PORT": "2", "SKITTER_TOKEN": "hush"})
-    assert (made.host, made.port, made.token) == ("10.0.0.6", 2, "hush")
+    made = options({"SKITTER_PORT": "2", "SKITTER_TOKEN": LONG})
+    assert (made.host, made.port, made.token) == ("10.0.0.6", 2, LONG)
+
+
+@pytest.mark.parametrize("token", ["secret", "fifteen-letters", "a" * 40])
+def test_a_token_that_is_soon_guessed_is_not_for_others_to_guess_at(token: str) -> None:
+    with pytest.raises(ConfigError, match="others can reach it there, and a token of") as caught:
+        options(host="10.0.0.5", token=token)
+    assert token not in str(caught.value)
+    assert options(host="127.0.0.1", token=token).token == token
 
 
 @pytest.mark.parametrize("flags", [["--port", "-1"], ["--port", "65536"], ["--workers", "-1"]])
@@ -80,7 +90,7 @@ def test_an_installation_without_the_api_says_what_to_install(
 def test_an_address_that_others_reach_wants_a_token(host: str) -> None:
     with pytest.raises(ConfigError, match="wanted a token"):
         options(host=host)
-    assert options(host=host, token="chosen").host == host
+    assert options(host=host, token=LONG).host == host
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.0.0.9", "::1", "localhost"])
