@@ -135,6 +135,23 @@ def test_a_job_is_paused_resumed_cleared_and_cancelled(visit: Visit, demo_web: D
     assert visitor.service.job("slow")["state"] == "cancelled"
 
 
+def test_a_job_at_its_limit_says_so_and_goes_on_with_a_larger_one(
+    visit: Visit, demo_web: DemoProcess
+) -> None:
+    visitor = visit("operator")
+    page = visitor.page
+    entry = demo_web.web.url(Target("docs", "/"))
+    visitor.service.add_job(id="short", entries=[entry], limits={"pages": 5})
+    visitor.go("/jobs/short")
+    page.locator(".badge", has_text="at its limit").wait_for()
+    page.get_by_text("Stopped by its limit of 5 pages.").wait_for()
+    visitor.button("Go on").click()
+    page.get_by_role("dialog").locator("input").fill("12")
+    page.get_by_role("dialog").get_by_role("button", name="Go on").click()
+    page.get_by_text("Stopped by its limit of 12 pages.").wait_for()
+    assert visitor.service.job("short")["limits"]["pages"] == 12
+
+
 def test_a_site_is_slowed_down_and_blocked(visit: Visit) -> None:
     visitor = visit("operator")
     page = visitor.page

@@ -1,15 +1,17 @@
-"""What can be done with a job: pause, resume, cancel, clear, delete, other limits."""
+"""What can be done with a job: pause, resume, cancel, clear, delete, go on beyond a limit."""
 
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Literal
 
 from nicegui import ui
 
-from skitter.api.dashboard.parts import bar, button, confirmed, facts, icon_button
+from skitter.api.dashboard.job_limits import go_on, limit_of
+from skitter.api.dashboard.parts import bar, button, confirmed, icon_button
 from skitter.api.dashboard.session import Viewer
 from skitter.client.base import Role
 from skitter.client.calls import jobs as calls
-from skitter.client.jobs import JobChange, JobDetail
+from skitter.client.jobs import JobDetail
 
 Again = Callable[[], Awaitable[None]]
 _LIVE = ("running", "waiting")
@@ -22,45 +24,19 @@ def acts(viewer: Viewer, job: JobDetail, again: Again) -> None:
         return
     words = viewer.words
     does = _Acts(viewer, job.id, again)
+    limited = limit_of(job) is not None
     if job.state in _LIVE:
         button(words("job.pause"), does.pause, icon="pause")
-    if job.state == "paused":
+    if limited:
+        button(words("job.go_on"), partial(does.go_on, job), icon="play_arrow", style="main")
+    elif job.state == "paused":
         button(words("job.resume"), does.resume, icon="play_arrow", style="main")
     with icon_button("more_vert", words("job.change")), ui.menu():
-        if job.state not in _ENDED:
+        if limited or job.state not in _ENDED:
             ui.menu_item(words("job.clear"), does.clear)
             ui.menu_item(words("job.cancel"), does.cancel)
         if viewer.may(Role.ADMIN):
             ui.menu_item(words("job.delete"), does.delete)
-
-
-def limits_form(viewer: Viewer, job: JobDetail) -> None:
-    """Show the limits of a job, to be changed by those who may."""
-    words = viewer.words
-    if not viewer.may(Role.OPERATOR):
-        facts((name, str(value)) for name, value in job.limits.items())
-        return
-    with ui.element("div").classes("form"):
-        pages = _number(words("job.limit_pages"), job.limits.get("pages"))
-        seconds = _number(words("job.limit_time"), job.limits.get("time"))
-        priority = _number(words("new.priority"), job.priority).props("min=0 max=9")
-
-    async def save() -> None:
-        change = JobChange(priority=None if priority.value is None else int(priority.value))
-        limits = {
-            "pages": None if pages.value is None else int(pages.value),
-            "time": seconds.value,
-        }
-        change.limits = {name: value for name, value in limits.items() if value is not None}
-        await viewer.do(calls.change_job(job.id, change), words("job.saved"))
-
-    with bar():
-        button(words("act.save"), save)
-
-
-def _number(label: str, value: float | None) -> ui.number:
-    made = ui.number(label, value=value, format="%.0f").props("outlined dense stack-label")
-    return made.classes("third")
 
 
 class _Acts:
@@ -75,6 +51,10 @@ class _Acts:
 
     async def resume(self) -> None:
         await self._viewer.do(calls.resume(self._job), self._words("job.resumed"))
+        await self._again()
+
+    async def go_on(self, job: JobDetail) -> None:
+        await go_on(self._viewer, job)
         await self._again()
 
     async def cancel(self) -> None:

@@ -8,7 +8,8 @@ from nicegui import ui
 
 from skitter.api.dashboard import charts
 from skitter.api.dashboard.format import listing, number, part_of_path, percent, size
-from skitter.api.dashboard.job_acts import acts, limits_form
+from skitter.api.dashboard.job_acts import acts
+from skitter.api.dashboard.job_limits import at_limit, limits_form, limits_read, shown_state
 from skitter.api.dashboard.parts import (
     Bars,
     Changing,
@@ -29,6 +30,7 @@ from skitter.api.dashboard.parts import (
 from skitter.api.dashboard.records import Records
 from skitter.api.dashboard.rejects import Rejects
 from skitter.api.dashboard.session import Viewer
+from skitter.client.base import Role
 from skitter.client.calls import events as event_calls
 from skitter.client.calls import jobs as calls
 from skitter.client.jobs import JobDetail
@@ -103,7 +105,7 @@ class OneJob:
                 with panel(words("job.tab_spec")):
                     self._facts = Changing()
                 with panel(words("job.limits")):
-                    limits_form(self._viewer, self._job)
+                    self._limits = Changing()
 
     async def _list(self, key: str) -> None:
         with panel():
@@ -130,12 +132,13 @@ class OneJob:
             await self._draw_chart()
 
     def _show(self, job: JobDetail) -> None:
-        changed = job.state != self._job.state or not self._head.default_slot.children
+        changed = _headed(job) != _headed(self._job) or not self._head.default_slot.children
         self._job = job
         if changed:
             self._heading(job)
         self._numbers(job)
-        told = job.alarms[:5]
+        limit = at_limit(job, self._words)
+        told = ([limit] if limit else []) + job.alarms[:5]
         self._alarms.set(told, lambda: alarms(told))
 
     def _heading(self, job: JobDetail) -> None:
@@ -145,7 +148,7 @@ class OneJob:
             inside(words("nav.jobs"), "/jobs")
             ui.label("/").classes("faint")
             heading(job.id)
-            state_badge(job.state, words)
+            state_badge(shown_state(job), words)
             ui.label(words.known("kind", job.kind)).classes("soft grow")
             with inside(
                 words("job.export"), f"/download/{part_of_path(job.id)}.csv", "q-btn second"
@@ -170,6 +173,13 @@ class OneJob:
         self._errors.set(listing(job.errors)[:8])
         fixed = (job.limits, job.rejected, job.sitemaps, job.stopped_by, job.owner, job.labels)
         self._facts.set(fixed, lambda: self._what(job))
+        self._limits.set((job.limits, job.priority), lambda: self._draw_limits(job))
+
+    def _draw_limits(self, job: JobDetail) -> None:
+        if self._viewer.may(Role.OPERATOR):
+            limits_form(self._viewer, job)
+        else:
+            limits_read(job)
 
     def _what(self, job: JobDetail) -> None:
         words = self._words
@@ -200,6 +210,11 @@ class OneJob:
             charts.redraw(
                 self._chart, charts.count_bars(self._words("jobs.pages"), charts.begun(points))
             )
+
+
+def _headed(job: JobDetail) -> tuple[object, ...]:
+    """Return what the heading of the page depends on."""
+    return (job.state, job.stopped_by, job.limits)
 
 
 _TABS: Final = ("overview", "pages", "rejects", "spec")

@@ -5,6 +5,7 @@ from nicegui import ui
 from skitter.api.dashboard import tables
 from skitter.api.dashboard.format import part_of_path
 from skitter.api.dashboard.i18n.words import Words
+from skitter.api.dashboard.job_limits import shown_state
 from skitter.api.dashboard.parts import Changing, bar, button, empty, heading, panel, stack
 from skitter.api.dashboard.session import Viewer
 from skitter.client.base import Role
@@ -116,7 +117,7 @@ def row_of(job: JobRow, words: Words) -> tables.Cells:
     """Return a job as a row."""
     return (
         tables.link_cell("id", job.id, address_of_job(job.id))
-        | tables.badge_cell("state", job.state, words, title=job.stopped_by)
+        | tables.badge_cell("state", shown_state(job), words, title=job.stopped_by)
         | tables.cell("kind", job.kind, words.known("kind", job.kind))
         | tables.cell("owner", job.owner)
         | tables.number_cell("priority", job.priority)

@@ -18,7 +18,7 @@ OUTSIDE: Final = "noopener noreferrer nofollow"
 TONES: Final = {
     **dict.fromkeys(("finished", "ok", "done"), "good"),
     **dict.fromkeys(("running", "leased", "pending", "joining"), "live"),
-    **dict.fromkeys(("paused", "refused", "rejected", "stopping", "resting"), "warn"),
+    **dict.fromkeys(("paused", "limited", "refused", "rejected", "stopping", "resting"), "warn"),
     **dict.fromkeys(("dropped", "blocked"), "warn"),
     **dict.fromkeys(("http_error", "failed", "silent", "dead", "away", "invalid"), "bad"),
 }
