@@ -1,5 +1,6 @@
 """Everything known of one address, job by job: the record, the text, the visits, and why."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from nicegui import ui
@@ -31,6 +32,8 @@ from skitter.client.jobs import PageRow
 from skitter.client.pages import Explained, Explanation
 
 _TEXT = 20_000
+_UNKNOWN = "unknown"
+_MOST_OTHERS = 50
 
 
 def show_explained(viewer: Viewer, found: Explanation) -> None:
@@ -41,8 +44,26 @@ def show_explained(viewer: Viewer, found: Explanation) -> None:
             outside(found.url).classes("grow")
             if found.submitted:
                 ui.label(f"{words('pages.submitted')}: {number(found.submitted)}").classes("soft")
-        for one in found.jobs:
+        known, others = parted(found.jobs)
+        for one in known:
             _of_job(words, one)
+        if others:
+            _others(words, others)
+
+
+def parted(jobs: Sequence[Explained]) -> tuple[list[Explained], list[Explained]]:
+    """Return the jobs that know an address, and those that do not."""
+    known = [one for one in jobs if one.state != _UNKNOWN]
+    return known, [one for one in jobs if one.state == _UNKNOWN]
+
+
+def _others(words: Words, others: Sequence[Explained]) -> None:
+    """Say which jobs know nothing of an address, folded: they are many, and say little."""
+    with panel(), ui.expansion(words("pages.others", n=number(len(others)))).classes("soft"):
+        for one in others[:_MOST_OTHERS]:
+            with bar():
+                inside(one.job, f"/jobs/{part_of_path(one.job)}")
+                ui.label(one.why).classes("wrap soft")
 
 
 def _of_job(words: Words, one: Explained) -> None:
