@@ -84,7 +84,8 @@ def read_draft(draft: Draft, words: Words) -> tuple[Spec, Faults]:
     _put(spec, ("sinks",), [{"name": name} for name in draft.sinks])
     _put_of_kind(draft, spec, words, faults)
     # What was no number is left out of the job, and is none of its faults.
-    return spec, check_spec(spec) | faults
+    said = {name: words.said(line) for name, line in check_spec(spec).items()}
+    return spec, said | faults
 
 
 def read_raw(text: str, words: Words) -> tuple[Spec, Faults]:
@@ -92,10 +93,11 @@ def read_raw(text: str, words: Words) -> tuple[Spec, Faults]:
     try:
         given = _parsed(text)
     except ConfigError as error:
-        return {}, {"": _without_source(str(error))}
+        return {}, {"": words.said(_without_source(str(error)))}
     if not isinstance(given, dict):
         return {}, {"": words("new.raw_wanted")}
-    return given, {"": "; ".join(check_spec(given).values())} if check_spec(given) else {}
+    faults = [words.said(line) for line in check_spec(given).values()]
+    return given, {"": "; ".join(faults)} if faults else {}
 
 
 def check_spec(spec: Spec) -> Faults:

@@ -219,5 +219,5 @@ class NewJob:
         """Show what the service does not like, at the field it names where that is one of ours."""
         element = self._inputs.get((error.field or "").partition("[")[0])
         if element is not None and self._tabs.value == "form":
-            element.error = error.message
+            element.error = self._words.said(error.message)
         self._viewer.refused(error)

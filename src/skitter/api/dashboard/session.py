@@ -95,7 +95,7 @@ class Viewer:
             case ApiError(status=429):
                 return self.words("error.busy")
             case _:
-                return error.message
+                return self.words.said(error.message)
 
     def say_lost(self, error: ApiError) -> None:
         """Say that the service did not answer, until it does."""

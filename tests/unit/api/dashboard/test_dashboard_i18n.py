@@ -7,6 +7,7 @@ from string import Formatter
 import pytest
 
 from skitter.api import dashboard
+from skitter.api.dashboard.draft import check_spec
 from skitter.api.dashboard.i18n.words import TABLES, Words, choose
 from skitter.client.base import Role
 
@@ -65,3 +66,34 @@ def test_the_language_is_the_remembered_one_or_the_first_known(
     cookie: str | None, accepted: str | None, chosen: str
 ) -> None:
     assert choose(cookie, accepted) == chosen
+
+
+@pytest.mark.parametrize(
+    ("spec", "said"),
+    [
+        ({"entries": ["no url"]}, 'entries[0]："no url"：应为http 或 https 网址'),
+        ({"depth": -1}, "depth：-1：应为不小于 0 的数"),
+        ({"priority": 12}, "priority：12：应为不大于 9 的数"),
+        ({"polite": {"delay": "fast"}}, 'polite.delay："fast"：应为数字'),
+        ({"entris": []}, 'entris：未知的名称，是否指 "entries"？'),
+    ],
+)
+def test_what_a_check_says_is_said_in_chinese(spec: dict[str, object], said: str) -> None:
+    [line] = check_spec(spec).values()
+    assert Words("zh").said(line) == said
+    assert Words("en").said(line) == line
+
+
+def test_refusals_of_the_service_are_said_in_chinese_and_others_as_they_are() -> None:
+    words = Words("zh")
+    gone = "job neews: there is none of that id; did you mean news?"
+    assert words.said(gone) == "没有任务 neews，是否指 news？"
+    private = "entries[0]: a private address; wanted an address that all can reach"
+    assert words.said(private) == "entries[0]：private 地址；应为公网可访问的地址"
+    assert words.said("something new; nobody has a word for it") == (
+        "something new; nobody has a word for it"
+    )
+
+
+def test_what_is_said_of_names_with_braces_does_no_harm() -> None:
+    assert Words("zh").said('id: "{x} {0}": wanted a string') == 'id："{x} {0}"：应为文本'
