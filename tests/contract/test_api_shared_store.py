@@ -1,5 +1,7 @@
 """The API on a store that many share: answered without a master, by any of several."""
 
+import asyncio
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -7,18 +9,29 @@ from typing import Any
 
 import httpx
 import pytest
+from aiohttp import web
 from service import ADMIN, bearer
 from stores import own_store
 
 from skitter.api.app import create_app
-from skitter.wiring.service import ServiceOptions, open_service
+from skitter.api.hooks.signature import HEADER, is_signed
+from skitter.crawl.happenings import tell_job
+from skitter.wiring.service import Service, ServiceOptions, open_service
 
 JOB: dict[str, Any] = {"id": "one", "entries": ["http://one.test/"], "owner": "ana"}
 
 
 @asynccontextmanager
 async def client(folder: Path, url: str) -> AsyncIterator[httpx.AsyncClient]:
-    options = ServiceOptions(token=ADMIN, data=str(folder), store=url)
+    async with serving(folder, url) as (_, http):
+        yield http
+
+
+@asynccontextmanager
+async def serving(
+    folder: Path, url: str, *, allow_private: bool = False
+) -> AsyncIterator[tuple[Service, httpx.AsyncClient]]:
+    options = ServiceOptions(token=ADMIN, data=str(folder), store=url, allow_private=allow_private)
     async with open_service(options) as service:
         app = create_app(service)
         transport = httpx.ASGITransport(app, raise_app_exceptions=False)
@@ -28,7 +41,7 @@ async def client(folder: Path, url: str) -> AsyncIterator[httpx.AsyncClient]:
                 transport=transport, base_url="http://skitter", headers=bearer()
             ) as http,
         ):
-            yield http
+            yield service, http
 
 
 @pytest.mark.parametrize("kind", ["redis", "cluster"])
@@ -84,3 +97,55 @@ async def test_files_are_refused_where_nobody_writes_them(tmp_path: Path) -> Non
         assert (answer.status_code, answer.json()["error"]["field"]) == (422, "sinks[0]")
         private = await http.post("/v1/jobs", json={**JOB, "entries": ["http://10.0.0.1/"]})
         assert private.json()["error"]["field"] == "entries[0]"
+
+
+async def test_counters_and_metrics_are_those_of_the_store(tmp_path: Path) -> None:
+    url = own_store()
+    async with serving(tmp_path, url) as (one, _), client(tmp_path, url) as two:
+        now = one.store.clock.now_ms()
+        counts = {"pages": 5, "ok": 4, "status:200": 4, "pages|job=one": 5, "pages|kind=site": 5}
+        await one.store.frontier.count(counts, now)
+        await one.store.frontier.count({"pages": 2}, now - 3_600_000)
+        stats = (await two.get("/v1/stats")).json()
+        assert (stats["windows"]["minute"]["pages"], stats["windows"]["day"]["pages"]) == (5, 7)
+        asked = {"name": ["pages", "pages|job"], "step": "hour"}
+        series = (await two.get("/v1/stats/series", params=asked)).json()["series"]
+        totals = {row["name"]: sum(one["n"] for one in row["points"]) for row in series}
+        assert totals == {"pages": 7, "pages|job=one": 5}
+        lines = (await two.get("/metrics")).text.splitlines()
+        assert 'skitter_crawl_pages_total{outcome="ok"} 4.0' in lines
+        assert "skitter_frontier_store_up 1.0" in lines
+
+
+async def test_a_webhook_is_told_by_one_of_two_services(tmp_path: Path) -> None:
+    url, taken = own_store(), asyncio.Queue[tuple[str, bytes]]()
+
+    async def take(request: web.Request) -> web.Response:
+        await taken.put((request.headers[HEADER], await request.read()))
+        return web.Response()
+
+    app = web.Application()
+    app.router.add_post("/in", take)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    wish = {"url": f"http://127.0.0.1:{runner.addresses[0][1]}/in", "types": ["job"]}
+    async with (
+        serving(tmp_path, url, allow_private=True) as (one, http),
+        serving(tmp_path, url, allow_private=True) as (_, other),
+        asyncio.timeout(30),
+    ):
+        made = (await http.post("/v1/webhooks", json=wish)).json()
+        for number in range(3):
+            await tell_job(one.store.frontier, one.store.clock, "one", f"message {number}")
+        told: list[str] = []
+        while len(told) < 3:
+            signature, body = await taken.get()
+            assert is_signed(made["secret"], signature, body, one.store.clock.now_ms() // 1000)
+            told += [event["message"] for event in json.loads(body)["events"]]
+        assert told == ["message 0", "message 1", "message 2"]
+        # The state of the receiver is written down after it has answered.
+        while (row := (await other.get("/v1/webhooks")).json()["webhooks"][0])["delivered"] != 3:
+            await asyncio.sleep(0.05)
+        assert (row["waiting"], row["last_error"]) == (0, None)
+    await runner.cleanup()
