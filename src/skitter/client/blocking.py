@@ -7,7 +7,7 @@ with Client("http://127.0.0.1:8440", token=...) as client:
 """
 
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
 from itertools import count
 from typing import Self
@@ -66,6 +66,12 @@ class Client(Verbs, Waiting):
                     return read_answer(call, response)
             time.sleep(pause)
         raise AssertionError  # counting does not end
+
+    def join(
+        self, calls: Sequence[Call[Answer]], join: Callable[[Sequence[Answer]], Answer]
+    ) -> Answer:
+        """Send calls one after the other; return their answers as one."""
+        return join([self.send(call) for call in calls])
 
     def every(
         self, call: Call[Page], rows: Callable[[Page], list[Row]]

@@ -9,7 +9,7 @@ async with AsyncClient("http://127.0.0.1:8440", token=...) as client:
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from itertools import count
 from typing import Self
@@ -68,6 +68,12 @@ class AsyncClient(Verbs, Awaiting):
                     return read_answer(call, response)
             await asyncio.sleep(pause)
         raise AssertionError  # counting does not end
+
+    async def join(
+        self, calls: Sequence[Call[Answer]], join: Callable[[Sequence[Answer]], Answer]
+    ) -> Answer:
+        """Send calls one after the other; return their answers as one."""
+        return join([await self.send(call) for call in calls])
 
     async def every(
         self, call: Call[Page], rows: Callable[[Page], list[Row]]

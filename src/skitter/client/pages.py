@@ -1,6 +1,8 @@
 """Pages looked up, resolved, fetched and tried, as the REST API tells them."""
 
-from typing import Annotated, Any, Literal
+from base64 import b64decode
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import ConfigDict, Field
 
@@ -99,6 +101,11 @@ class Resolved(Found):
 
     state: Literal["done", "pending", "blocked", "invalid"]
     """blocked: something forbids to fetch it, ``error`` says what."""
+    @classmethod
+    def joined(cls, answers: Sequence[Self]) -> Self:
+        """Return the answers of several calls as one, in their order."""
+        return cls(pages=[page for answer in answers for page in answer.pages])
+
     cached: bool = False
     """Whether it was known and young enough."""
     seconds: float | None = None

@@ -4,9 +4,9 @@ A verb of a client that is awaited gives a coroutine, that of one that waits giv
 is sent is the same. Asked of the class, it gives the call without sending it.
 """
 
-from collections.abc import AsyncGenerator, Callable, Coroutine, Generator
+from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Sequence
 from functools import wraps
-from typing import Any, Generic, ParamSpec, overload
+from typing import Any, Concatenate, Generic, ParamSpec, overload
 
 from skitter.client.calls import base
 from skitter.client.calls import events as event_calls
@@ -16,6 +16,7 @@ from skitter.client.calls import pages as page_calls
 from skitter.client.calls import sites as site_calls
 from skitter.client.calls.base import Answer, Call, Page, Row
 from skitter.client.events import Event
+from skitter.client.pages import MAX_LOOKUP, LookupAnswer
 
 P = ParamSpec("P")
 
@@ -63,6 +64,43 @@ class Every(Generic[P, Page, Row]):
         return _bound(self._build, client, "every", self._rows)
 
 
+class Batched(Generic[P, Answer]):
+    """A method that sends as many calls as there are batches of what it is given first."""
+
+    def __init__(
+        self,
+        build: Callable[Concatenate[Sequence[str], P], Call[Answer]],
+        size: int,
+        join: Callable[[Sequence[Answer]], Answer],
+    ) -> None:
+        self._build = build
+        self._size = size
+        self._join = join
+
+    @overload
+    def __get__(
+        self, client: None, owner: Any
+    ) -> Callable[Concatenate[Sequence[str], P], Call[Answer]]: ...
+    @overload
+    def __get__(
+        self, client: Awaiting, owner: Any
+    ) -> Callable[Concatenate[Sequence[str], P], Coroutine[Any, Any, Answer]]: ...
+    @overload
+    def __get__(
+        self, client: Waiting, owner: Any
+    ) -> Callable[Concatenate[Sequence[str], P], Answer]: ...
+    def __get__(self, client: Any, owner: Any) -> Any:
+        """Bind the verb to a client."""
+        if client is None:
+            return self._build
+        return _bound(self._calls, client, "join", self._join, like=self._build)
+
+    def _calls(self, items: Sequence[str], *args: Any, **kwargs: Any) -> list[Call[Answer]]:
+        every = base.listed(items)
+        starts = range(0, len(every), self._size)
+        return [self._build(every[at : at + self._size], *args, **kwargs) for at in starts]
+
+
 class Heard(Generic[P]):
     """A method that listens."""
 
@@ -80,16 +118,17 @@ class Heard(Generic[P]):
         return _bound(self._build, client, "hear")
 
 
-def _bound(build: Any, client: Any, how: str, *more: Any) -> Any:
+def _bound(build: Any, client: Any, how: str, *more: Any, like: Any = None) -> Any:
     if client is None:
         return build
+    like = like or build
 
-    @wraps(build)
+    @wraps(like)
     def method(*args: Any, **kwargs: Any) -> Any:
         return getattr(client, how)(build(*args, **kwargs), *more)
 
     # What comes back is not what the description of the call says.
-    method.__annotations__ = {**build.__annotations__, "return": Any}
+    method.__annotations__ = {**like.__annotations__, "return": Any}
     return method
 
 
@@ -115,7 +154,8 @@ class Verbs:
     job_rejects_page = Verb(job_calls.job_rejects)
 
     explain = Verb(page_calls.explain)
-    lookup = Verb(page_calls.lookup)
+    archived = Verb(page_calls.archived)
+    lookup = Batched(page_calls.lookup, MAX_LOOKUP, LookupAnswer.joined)
     resolve = Verb(page_calls.resolve)
     resolved = Verb(page_calls.resolved)
     fetch = Verb(page_calls.fetch)

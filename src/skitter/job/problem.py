@@ -17,7 +17,7 @@ Path = tuple[str | int, ...]
 
 _VALUE_CHARS = 80
 _NUMBER = re.compile(r"\[\d+\]")
-_SECRET_FIELDS = ("headers", "cookies", "sinks")
+_SECRET_FIELDS = ("headers", "cookies", "sinks", "secret")
 
 _WANTED: Mapping[str, str] = {
     "greater_than_equal": "{ge} or more",
@@ -36,6 +36,11 @@ _WANTED: Mapping[str, str] = {
     "float_parsing": "a number",
     "bool_type": "true or false",
     "bool_parsing": "true or false",
+    "list_type": "a list",
+    "too_long": "{max_length} at most, not {actual_length}",
+    "too_short": "{min_length} at least, not {actual_length}",
+    "string_too_long": "{max_length} characters at most",
+    "string_too_short": "{min_length} characters at least",
 }
 
 

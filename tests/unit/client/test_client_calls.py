@@ -16,6 +16,8 @@ from skitter.client.http import AsyncClient
 from skitter.client.jobs import JobChange
 from skitter.errors import ConfigError
 
+WRONG: Any = "pdf"
+NOTHING: Any = None
 CALLS = {
     **{name: getattr(base, name) for name in ("health", "me")},
     **{
@@ -102,3 +104,30 @@ def test_what_is_not_the_url_of_a_service_is_refused_at_once(url: str) -> None:
 
 def test_a_token_is_not_shown() -> None:
     assert "t0k3n" not in repr(Access(url="http://h", token="t0k3n"))
+
+
+@pytest.mark.parametrize(
+    ("build", "said"),
+    [
+        (
+            lambda: pages.lookup([f"http://a/{n}" for n in range(301)]),
+            "urls: .*300 at most, not 301",
+        ),
+        (lambda: pages.resolve(["http://a/"], wait=31), "wait: 31.*: wanted 30.* or less"),
+        (lambda: pages.resolve(["http://a/"], media=[WRONG]), r"media\[0\]: .*wanted 'image'"),
+        (lambda: pages.fetch(NOTHING), "url: null: wanted a string"),
+        (lambda: jobs.clear("j", WRONG), 'class: "pdf": wanted'),
+        (lambda: jobs.change_job("j", {"priority": 12}), "priority: 12: wanted 9 or less"),
+        (lambda: jobs.change_job("j", {"prioriti": 3}), 'prioriti: .*did you mean "priority"'),
+        (lambda: nodes.start_workers("n", count=0), "count: 0: wanted 1 or more"),
+        (lambda: events.add_webhook("http://a/", secret="short"), "secret: wanted 16 characters"),
+    ],
+)
+def test_what_a_call_cannot_say_is_refused_by_field(build: Any, said: str) -> None:
+    with pytest.raises(ConfigError, match=said) as caught:
+        build()
+    assert "short" not in str(caught.value)
+
+
+def test_a_text_alone_is_one_url() -> None:
+    assert json.loads(sent(pages.lookup("http://a/")).content)["urls"] == ["http://a/"]

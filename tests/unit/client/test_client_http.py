@@ -1,6 +1,7 @@
 """The two clients against a transport that answers as a service would, and as it should not."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Callable, Iterator
 
 import httpx
@@ -256,3 +257,25 @@ def test_a_service_that_stays_away_is_given_up(monkeypatch: pytest.MonkeyPatch) 
     with pytest.raises(ApiAway, match="nobody answers"):
         next(blocking(script).events())
     assert len(script.asked) == 4
+
+
+def echo(request: httpx.Request) -> httpx.Response:
+    urls = json.loads(request.content)["urls"]
+    return httpx.Response(200, json={"pages": [{"url": url, "found": False} for url in urls]})
+
+
+async def test_many_urls_are_looked_up_in_batches_and_answered_in_order() -> None:
+    urls = [f"http://a/{number}" for number in range(701)]
+    sizes: list[int] = []
+
+    def service(request: httpx.Request) -> httpx.Response:
+        sizes.append(len(json.loads(request.content)["urls"]))
+        return echo(request)
+
+    transport = httpx.MockTransport(service)
+    with Client("http://h", transport=transport) as client:
+        assert [page.url for page in client.lookup(urls, job="j").pages] == urls
+        assert client.lookup([]).pages == []
+    async with AsyncClient("http://h", transport=transport) as waiting:
+        assert [page.url for page in (await waiting.lookup(urls)).pages] == urls
+    assert sizes == [300, 300, 101] * 2

@@ -6,9 +6,10 @@ from typing import Generic, Literal, Protocol, TypeVar
 from urllib.parse import quote
 from uuid import uuid4
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 
-from skitter.client.base import Health, Me
+from skitter.client.base import Health, Me, Wish
+from skitter.job.problem import Vocabulary, refuse
 
 Answer = TypeVar("Answer")
 Row = TypeVar("Row")
@@ -74,6 +75,19 @@ def below(*parts: str | int) -> str:
 def wish(model: BaseModel) -> dict[str, object]:
     """Return what was said of a wish, for the body of a request."""
     return model.model_dump(mode="json", by_alias=True, exclude_unset=True)
+
+
+def wished(kind: type[Wish], said: Mapping[str, object]) -> dict[str, object]:
+    """Return what was said as the body of a request; ConfigError names the field it cannot be."""
+    try:
+        return wish(kind.model_validate(said))
+    except ValidationError as error:
+        raise refuse(error, Vocabulary(model=kind), lambda name: name) from error
+
+
+def listed(urls: str | Sequence[str]) -> list[str]:
+    """Return URLs as a list; a text alone is one, not as many as it has letters."""
+    return [urls] if isinstance(urls, str) else list(urls)
 
 
 def keyed(key: str | None) -> dict[str, str]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from skitter.client.calls.base import Call, below, keyed, wish
+from skitter.client.calls.base import Call, below, keyed, listed, wished
 from skitter.client.events import SeriesAnswer, Stats, Step, WebhookList, WebhookRow, WebhookWish
 
 LAST_EVENT_ID = "Last-Event-ID"
@@ -39,8 +39,9 @@ def add_webhook(
     key: str | None = None,
 ) -> Call[WebhookRow]:
     """Have events sent somewhere; the answer holds the secret that signs them."""
-    asked = WebhookWish(url=url, job=job, types=list(types), secret=secret)
-    return Call(WebhookRow, "POST", below("webhooks"), body=wish(asked), headers=keyed(key))
+    said = {"url": url, "job": job, "types": listed(types), "secret": secret}
+    body = wished(WebhookWish, said)
+    return Call(WebhookRow, "POST", below("webhooks"), body=body, headers=keyed(key))
 
 
 def delete_webhook(webhook_id: str) -> Call[None]:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from skitter.client.calls.base import Call, below, keyed, wish
+from skitter.client.calls.base import Call, below, keyed, wish, wished
 from skitter.client.jobs import (
     Cleared,
     ClearWish,
@@ -41,10 +41,13 @@ def add_job(job: Mapping[str, Any], *, key: str | None = None) -> Call[JobDetail
     return Call(JobDetail, "POST", below("jobs"), body=dict(job), headers=keyed(key))
 
 
-def change_job(job_id: str, change: JobChange, *, etag: str | None = None) -> Call[JobDetail]:
-    """Change a job; with an etag only if nobody else has changed it since."""
+def change_job(
+    job_id: str, change: JobChange | Mapping[str, Any], *, etag: str | None = None
+) -> Call[JobDetail]:
+    """Change owner, priority or limits; with an etag only if nobody else has since."""
     headers = {} if etag is None else {"If-Match": etag}
-    return Call(JobDetail, "PATCH", below("jobs", job_id), body=wish(change), headers=headers)
+    body = wish(change) if isinstance(change, JobChange) else wished(JobChange, change)
+    return Call(JobDetail, "PATCH", below("jobs", job_id), body=body, headers=headers)
 
 
 def delete_job(job_id: str) -> Call[None]:
@@ -71,7 +74,7 @@ def clear(
     job_id: str, page_class: Literal["nav", "data"], *, restart: bool = False
 ) -> Call[Cleared]:
     """Empty one queue of a job."""
-    body = wish(ClearWish.model_validate({"class": page_class, "restart": restart}))
+    body = wished(ClearWish, {"class": page_class, "restart": restart})
     return Call(Cleared, "POST", below("jobs", job_id, "clear"), body=body)
 
 

@@ -1,6 +1,6 @@
 """Calls about machines and their workers."""
 
-from skitter.client.calls.base import Call, below, keyed, wish
+from skitter.client.calls.base import Call, below, keyed, wished
 from skitter.client.nodes import LogAnswer, NodeDetail, NodeList, StartWish, WorkerList
 
 
@@ -23,7 +23,7 @@ def start_workers(
     node_id: str, *, kind: str = "all", priority: int = 5, count: int = 1, key: str | None = None
 ) -> Call[WorkerList]:
     """Start workers on a machine; the same key again starts no others."""
-    body = wish(StartWish(kind=kind, priority=priority, count=count))
+    body = wished(StartWish, {"kind": kind, "priority": priority, "count": count})
     path = below("nodes", node_id, "workers")
     return Call(WorkerList, "POST", path, body=body, headers=keyed(key))
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from skitter.client.calls.base import Call, below, wish
+from skitter.client.calls.base import Call, below, listed, wished
 from skitter.client.pages import (
     Explanation,
     Fetched,
@@ -25,8 +25,8 @@ def explain(url: str, *, job: str | None = None) -> Call[Explanation]:
 
 
 def lookup(urls: Sequence[str], *, job: str | None = None) -> Call[LookupAnswer]:
-    """Look up to 300 URLs up in the page index, by requested or final URL."""
-    body = wish(LookupWish(urls=list(urls), job=job))
+    """Look URLs up in the page index, by requested or final URL; more than 300 in several calls."""
+    body = wished(LookupWish, {"urls": listed(urls), "job": job})
     return Call(LookupAnswer, "POST", below("pages", "lookup"), body=body)
 
 
@@ -39,9 +39,10 @@ def resolve(
     media: Sequence[Media] = (),
 ) -> Call[ResolveAnswer]:
     """Ask for what is behind URLs, or those of a text; ``wait`` seconds, then with a ticket."""
-    asked = ResolveWish(urls=list(urls), text=text, max_age=max_age, wait=wait, media=list(media))
+    said = {"urls": listed(urls), "text": text, "max_age": max_age, "wait": wait}
+    body = wished(ResolveWish, {**said, "media": listed(media)})
     # What was fetched by a call whose answer was lost is known to the next one.
-    return Call(ResolveAnswer, "POST", below("resolve"), body=wish(asked), wait_s=wait)
+    return Call(ResolveAnswer, "POST", below("resolve"), body=body, wait_s=wait)
 
 
 def resolved(ticket: str, *, wait: float = 0.0) -> Call[ResolveAnswer]:
@@ -52,7 +53,7 @@ def resolved(ticket: str, *, wait: float = 0.0) -> Call[ResolveAnswer]:
 
 def fetch(url: str, *, body: bool = False) -> Call[Fetched]:
     """Fetch one URL now, beside every queue."""
-    asked = wish(FetchWish(url=url, body=body))
+    asked = wished(FetchWish, {"url": url, "body": body})
     # The site that is asked would see it twice.
     return Call(Fetched, "POST", below("fetch"), body=asked, repeatable=False)
 
@@ -61,5 +62,5 @@ def try_rules(
     job: Mapping[str, Any], url: str, *, html: str | None = None, rule: str | None = None
 ) -> Call[TrialAnswer]:
     """Try the rules of a job on a page that is fetched, or given."""
-    asked = TrialWish(job=dict(job), url=url, html=html, rule=rule)
-    return Call(TrialAnswer, "POST", below("rules", "try"), body=wish(asked))
+    body = wished(TrialWish, {"job": dict(job), "url": url, "html": html, "rule": rule})
+    return Call(TrialAnswer, "POST", below("rules", "try"), body=body)
