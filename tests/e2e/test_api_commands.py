@@ -49,7 +49,7 @@ def place(
     with ManyHosts(hosts=3, pages=4) as site:
         (folder / "hosts").write_text(site.hosts_file)
         reach = ("--allow-private", "--hosts", folder / "hosts")
-        up = Up(folder, "--workers", "1", *reach, *store)
+        up = Up(folder, "--workers", "1", "--warc", folder / "warc", *reach, *store)
         with up.start():
             place = Place(up, site, *(store or ("--data", str(up.data))))
             added = command("job", "add", place.job("many"), *place.api)
@@ -95,6 +95,24 @@ def test_records_come_out_byte_for_byte(place: Place, tmp_path: Path) -> None:
     assert (ended.code, out.exists()) == (0, True), ended.err
 
 
+def test_seeds_come_out_the_same(place: Place) -> None:
+    assert "# the most linked pages" in place.both("job", "export", "many", "--seeds", "3").out
+    assert place.both("job", "export", "many", "--seeds", "3", "--json").code == 0
+
+
+def test_an_archived_page_is_read_over_the_api(place: Place) -> None:
+    file = place.job("kept", archive={}, depth=0)
+    assert command("job", "add", file, *place.api).code == 0
+    with Client(place.up.url, ADMIN) as client:
+        wait_until("the job ends", lambda: client.job("kept").state == "finished", 60)
+        page = ("page", place.site.entry, "--job", "kept")
+        assert place.both(*page, "--headers").out.startswith("HTTP/1.1 200")
+        assert "<title>" in place.both(*page, "--body").out
+        unkept = command("page", place.site.entry, "--job", "many", "--body", *place.api)
+        assert (unkept.code, "keeps no archive" in unkept.err) == (2, True)
+        client.delete_job("kept")
+
+
 def test_nodes_are_listed_shown_and_given_orders(place: Place) -> None:
     rows, here = (
         list(map(json.loads, command("nodes", "list", *flags, "--json").out.splitlines()))
@@ -137,7 +155,7 @@ def test_a_job_is_governed(place: Place) -> None:
         (("job", "pause", "none"), "there is none of that id"),
         (("nodes", "show", "nowhere"), "nowhere"),
         (("job", "export", "none"), "there is none of that id"),
-        (("job", "export", "many", "--seeds", "3"), "--seeds"),
+        (("job", "export", "many", "--seeds", "1001"), "--seeds 1001: a service tells 1000"),
         (("page", "https://a.test/", "--job", "none"), "none"),
         (("aliases", "undo", "a.test", "--job", "many"), "a.test"),
     ],

@@ -21,6 +21,7 @@ def checked_wish(wish: Mapping[str, Any], options: ServiceOptions) -> dict[str, 
     if job.get("id") == LANE:
         raise _refuse("id", f"{LANE} is the job of resolved pages; wanted another")
     refuse_files(job)
+    _place_archive(job, options.archive)
     if not options.allow_private:
         _refuse_private(job.get("entries"))
     if "sinks" in job:
@@ -47,6 +48,22 @@ def refuse_files(job: Mapping[str, Any]) -> None:
             if isinstance(value, str) and is_reference(value):
                 field = f"http.{table}.{name}" if name else f"http.{table}"
                 raise _refuse(field, "a job from the API reads no file and no variable from here")
+
+
+def _place_archive(job: dict[str, Any], directory: str | None) -> None:
+    """Let a job be archived where the operator wants it, if it has to be or says so."""
+    archive = job.get("archive", {})
+    if not isinstance(archive, Mapping):
+        # What is wrong with it is told by the check of the job.
+        return
+    # One that was read from a service and is given back has the key, and says nothing with it.
+    says_so = "archive" in job and "directory" not in archive
+    if not job.get("media") and not says_so:
+        return
+    if directory is None:
+        field = "media" if job.get("media") else "archive"
+        raise _refuse(field, "this service keeps no archive; its operator may, with --warc DIR")
+    job["archive"] = {**archive, "directory": directory}
 
 
 def _refuse_private(entries: object) -> None:

@@ -8,7 +8,8 @@ import uvloop
 
 from skitter.errors import ConfigError
 from skitter.job.entry import entry_url
-from skitter.wiring.look import Where, explain_page, read_archived
+from skitter.wiring.api_access import api_archived
+from skitter.wiring.look import ArchivedPage, Where, explain_page, read_archived
 
 
 def print_page(url: str, where: Where, *, as_json: bool) -> None:
@@ -16,25 +17,35 @@ def print_page(url: str, where: Where, *, as_json: bool) -> None:
     wanted = entry_url(url)
     found = uvloop.run(explain_page(where, wanted))
     if as_json:
-        print(json.dumps(found, default=str, ensure_ascii=False))
+        print(*(json.dumps(one, default=str, ensure_ascii=False) for one in found), sep="\n")
     else:
-        print("\n".join(readable(found)))
+        print(*("\n".join(readable(one)) for one in found), sep="\n\n")
 
 
 def print_archived(url: str, where: Where, *, headers: bool, body: bool) -> None:
     """Print the response of ``url`` as the archive has it, byte by byte."""
     wanted = entry_url(url)
-    found = uvloop.run(explain_page(where, wanted))
-    place = found.get("archive")
-    if not isinstance(place, Mapping):
-        raise ConfigError(f"{url}: {_why_not_archived(found)}")
-    page = read_archived(place)
+    page = _from_service(where, wanted) if where.api is not None else _from_files(where, wanted)
     out = sys.stdout.buffer
     if headers:
         out.write(page.head)
     if body:
         out.write(page.body)
     out.flush()
+
+
+def _from_service(where: Where, url: str) -> ArchivedPage:
+    assert where.api is not None
+    found = uvloop.run(api_archived(where.api, where.token, url, where.job))
+    return ArchivedPage(found.head_bytes, found.body_bytes)
+
+
+def _from_files(where: Where, url: str) -> ArchivedPage:
+    [found] = uvloop.run(explain_page(where, url))
+    place = found.get("archive")
+    if not isinstance(place, Mapping):
+        raise ConfigError(f"{url}: {_why_not_archived(found)}")
+    return read_archived(place)
 
 
 def _why_not_archived(found: Mapping[str, object]) -> str:

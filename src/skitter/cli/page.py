@@ -30,7 +30,11 @@ def page(  # noqa: PLR0913, PLR0917  one parameter a flag
     api: Api = None,
     token: Token = None,
     job: Annotated[
-        str | None, typer.Option(metavar="ID", help="The job; left out = the only one there.")
+        str | None,
+        typer.Option(
+            metavar="ID",
+            help="The job; left out = the only one there, with --api every one that knows it.",
+        ),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one line of JSON.")] = False,
     headers: Annotated[

@@ -50,6 +50,14 @@ Workers = Annotated[
     int | None, typer.Option(metavar="N", help="Worker processes here; default one per core.")
 ]
 
+Warc = Annotated[
+    str | None,
+    typer.Option(
+        metavar="DIR",
+        help="Archive jobs from the API here: those with media, and those that say archive.",
+    ),
+]
+
 
 def up(  # noqa: PLR0913, PLR0917  one parameter a flag; the values are read from the context
     ctx: typer.Context,
@@ -65,6 +73,7 @@ def up(  # noqa: PLR0913, PLR0917  one parameter a flag; the values are read fro
     concurrency: flag.Concurrency = None,
     allow_private: flag.AllowPrivate = None,
     hosts: flag.Hosts = None,
+    warc: Warc = None,
     fast: flag.Fast = None,
     quiet: flag.Quiet = None,
     log_json: flag.LogJson = None,

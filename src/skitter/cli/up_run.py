@@ -106,6 +106,7 @@ def up_options(resolved: Resolved) -> UpOptions:
         fast=bool(settings.fast),
         quiet=bool(settings.quiet),
         serves=True,
+        warc=None if settings.warc is None else Path(settings.warc).expanduser(),
         sinks={
             name: sink.model_dump(mode="json", exclude_none=True)
             for name, sink in resolved.sinks.items()
@@ -130,9 +131,9 @@ async def _announced(
     """Say where the service listens before its progress is shown."""
     async with opened as up:
         await up.until_served()
-        if not options.quiet or is_json():
         if weak := why_weak(options.token or _token_of(up)):
             _warn(weak)
+        if not options.quiet or is_json():
             told = "" if up.token is None else f"; the token is in {up.token}"
             where = f"http://{bracketed(options.host)}:{up.port}"
             if is_json():
@@ -145,7 +146,6 @@ async def _announced(
         yield up
 
 
-def bracketed(host: str) -> str:
 def _warn(line: str) -> None:
     if is_json():
         log.warning(line)
@@ -153,6 +153,7 @@ def _warn(line: str) -> None:
         complain(line)
 
 
+def bracketed(host: str) -> str:
     """Return an address as it stands in a URL."""
     return f"[{host}]" if ":" in host else host
 

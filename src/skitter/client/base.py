@@ -61,5 +61,7 @@ class Me(Message):
     store: str
     """"embedded", "redis" or "redis+postgresql": the home of the page index."""
     allow_private: bool
+    archive: bool = False
+    """Whether jobs may be archived, and so have media."""
     sinks: list[str]
     """Names of sinks the operator has set up for jobs from the API."""

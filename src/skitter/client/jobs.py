@@ -137,6 +137,20 @@ class PageList(Message):
     next: str | None = None
 
 
+class LinkedRow(Message):
+    """A page, or a host, that pages of a job link to."""
+
+    kind: Literal["page", "host"]
+    url: str
+    links: int
+
+
+class LinkedList(Message):
+    """The pages that were fetched, then the hosts, to which most pages of a job link."""
+
+    linked: list[LinkedRow]
+
+
 class Reject(Message):
     """A record that was set aside, and why."""
 

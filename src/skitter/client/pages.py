@@ -44,6 +44,27 @@ class Explanation(Message):
     jobs: list[Explained]
 
 
+class Archived(Message):
+    """The response to a URL as the archive has it."""
+
+    url: str
+    job: str
+    head: str
+    """Status line and headers as they came, in Base64."""
+    body: str
+    """With transfer and content coding undone, in Base64."""
+
+    @property
+    def head_bytes(self) -> bytes:
+        """Status line and headers."""
+        return b64decode(self.head)
+
+    @property
+    def body_bytes(self) -> bytes:
+        """The body."""
+        return b64decode(self.body)
+
+
 class LookupWish(Wish):
     """URLs to look up, requested or final."""
 
@@ -80,6 +101,11 @@ class LookupAnswer(Message):
 
     pages: list[Found]
 
+    @classmethod
+    def joined(cls, answers: Sequence[Self]) -> Self:
+        """Return the answers of several calls as one, in their order."""
+        return cls(pages=[page for answer in answers for page in answer.pages])
+
 
 # Resolve
 
@@ -101,11 +127,6 @@ class Resolved(Found):
 
     state: Literal["done", "pending", "blocked", "invalid"]
     """blocked: something forbids to fetch it, ``error`` says what."""
-    @classmethod
-    def joined(cls, answers: Sequence[Self]) -> Self:
-        """Return the answers of several calls as one, in their order."""
-        return cls(pages=[page for answer in answers for page in answer.pages])
-
     cached: bool = False
     """Whether it was known and young enough."""
     seconds: float | None = None

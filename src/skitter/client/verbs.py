@@ -152,6 +152,7 @@ class Verbs:
     job_pages_page = Verb(job_calls.job_pages)
     job_rejects = Every(job_calls.job_rejects, job_calls.reject_rows)
     job_rejects_page = Verb(job_calls.job_rejects)
+    job_linked = Verb(job_calls.job_linked)
 
     explain = Verb(page_calls.explain)
     archived = Verb(page_calls.archived)

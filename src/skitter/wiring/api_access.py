@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
-from contextlib import aclosing, asynccontextmanager
+from contextlib import aclosing, asynccontextmanager, suppress
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from skitter.client.http import AsyncClient
+    from skitter.client.pages import Archived, Explained
 
 Facts = dict[str, Any]
 Question = Mapping[str, Any]
@@ -32,6 +33,7 @@ FIRST = (
     "referrer", "failed_tries",
 )  # fmt: skip
 """The order in which a page is explained; the rest follows."""
+UNKNOWN = "unknown"
 ROW = frozenset(WorkerRow.model_fields) - HISTORY
 
 
@@ -66,6 +68,22 @@ async def ask_api(url: str, token: str | None, question: Question) -> list[Facts
     """Return the answer of a service to a question."""
     async with open_api(url, token) as client:
         return await answer(client, question)
+
+
+async def api_archived(url: str, token: str | None, page: str, job: str | None) -> "Archived":
+    """Return a page as a service has it in an archive; of several jobs, of the first that has."""
+    async with open_api(url, token) as client:
+        jobs = (
+            [job]
+            if job is not None
+            else [one.job for one in (await client.explain(page)).jobs if one.record is not None]
+        )
+        if not jobs:
+            raise NotFound(f"{page}: no job has a response of it")
+        for one in jobs[:-1]:
+            with suppress(ApiError):
+                return await client.archived(page, one)
+        return await client.archived(page, jobs[-1])
 
 
 async def api_lines(url: str, token: str | None, question: Question) -> AsyncGenerator[bytes, None]:
@@ -205,7 +223,7 @@ async def _logs(client: "AsyncClient", name: str, question: Question) -> list[Fa
 async def _of_pages(client: "AsyncClient", question: Question) -> list[Facts]:
     match question:
         case {"page": url}:
-            return [await _explained(client, url, question.get("job"))]
+            return await _explained(client, url, question.get("job"))
         case {"outputs": _}:
             files = (await client.job(await _job(client, question))).records
             return [{"outputs": files if isinstance(files, list) else []}]
@@ -218,18 +236,28 @@ async def _of_pages(client: "AsyncClient", question: Question) -> list[Facts]:
         case {"undo_alias": host}:
             undone = _plain(await client.undo_alias(host, job=question.get("job")))
             return [{"alias": undone["alias"], "kept": undone.pop("site"), **undone}]
-        case {"linked": _}:
-            raise ConfigError("--seeds: a service does not tell them; wanted --data or --store")
+        case {"linked": most}:
+            linked = await client.job_linked(await _job(client, question), limit=_rows_of(most))
+            return [_plain(row) for row in linked.linked]
         case _:
             raise ConfigError("not a question that a service knows; wanted --data or --store")
 
 
-async def _explained(client: "AsyncClient", url: str, job: str | None) -> Facts:
+async def _explained(client: "AsyncClient", url: str, job: str | None) -> list[Facts]:
+    """Return what every job says that knows a page; the only job is asked, whatever it knows."""
     found = (await client.explain(url, job=job)).jobs
-    if len(found) != 1:
-        known = [row.id async for row in client.jobs()]
-        raise NotFound(_which(known))
-    told = found[0].model_dump(mode="json", exclude_unset=True)
+    if not found:
+        raise NotFound(_which([]))
+    known = found if len(found) == 1 else [one for one in found if one.state != UNKNOWN]
+    if not known:
+        names = ", ".join(sorted(one.job for one in found))
+        why = f"no job knows it; --job ID tells what one would do with it: {names}"
+        return [{"url": url, "state": UNKNOWN, "why": why}]
+    return [_of_one_job(one) for one in known]
+
+
+def _of_one_job(one: "Explained") -> Facts:
+    told = one.model_dump(mode="json", exclude_unset=True)
     if record := told.pop("record", None):
         told["record"] = msgspec.to_builtins(msgspec.convert(record, PageRecord))
     first = {name: told[name] for name in FIRST if name in told}
@@ -253,6 +281,12 @@ async def _job(client: "AsyncClient", question: Question) -> str:
     if len(known) != 1:
         raise NotFound(_which(known))
     return known[0]
+
+
+def _rows_of(most: int) -> int:
+    if most > MOST_ROWS:
+        raise ConfigError(f"--seeds {most}: a service tells {MOST_ROWS} at most")
+    return most
 
 
 def _which(known: list[str]) -> str:

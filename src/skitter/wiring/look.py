@@ -120,15 +120,18 @@ async def crawl_outputs(where: Where) -> set[Path]:
     return set()
 
 
-async def explain_page(where: Where, url: str) -> dict[str, object]:
-    """Return everything a crawl knows of ``url``."""
+async def explain_page(where: Where, url: str) -> list[dict[str, object]]:
+    """Return everything known of ``url``: by one job, by each that knows it in a service."""
+    told: list[dict[str, object]] = []
     async with aclosing(ask(where, {"page": url})) as lines:
         async for line in lines:
             found: dict[str, object] = json.loads(line)
             if "error" in found and "url" not in found:
                 raise DataDirError(f"{where}: {found['error']}")
-            return found
-    raise DataDirError(f"{where}: no answer from the crawl there; ask again")
+            told += [found] if "url" in found else []
+    if not told:
+        raise DataDirError(f"{where}: no answer from the crawl there; ask again")
+    return told
 
 
 def read_archived(archive: Mapping[str, object]) -> ArchivedPage:

@@ -43,6 +43,8 @@ class ServiceOptions(msgspec.Struct, frozen=True, kw_only=True):
     """A hosts(5) file that is asked before the DNS."""
     log_json: bool = False
     """Whether the log is lines of JSON."""
+    archive: str | None = None
+    """Where the operator lets jobs be archived; None for nowhere."""
     sinks: dict[str, dict[str, Any]] = {}
     """What the operator has set up for the records of jobs, by name."""
 

@@ -55,6 +55,8 @@ class UpOptions:
     """Whether there is a process for people beside that for nodes."""
     child: ServiceChild | None = None
     """That process, if it was started already."""
+    warc: Path | None = None
+    """Where jobs that come over the API may be archived."""
     sinks: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
     """What jobs that come over the API may name for their records."""
 
@@ -215,6 +217,7 @@ def service_options(options: UpOptions, token: str) -> ServiceOptions:
         data=str(options.data),
         allow_private=options.allow_private,
         hosts=None if options.hosts is None else str(options.hosts),
+        archive=None if options.warc is None else str(options.warc.resolve()),
         sinks={name: dict(sink) for name, sink in options.sinks.items()},
         log_json=is_json(),
     )

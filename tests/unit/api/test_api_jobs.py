@@ -4,18 +4,19 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from service import Served, served
 
-from skitter.frontier.model import Ack, Result
 from skitter.api.routes.jobs import KEEP_PRIORITY
 from skitter.config import RunOptions
-
-JOB: dict[str, Any] = {"id": "one", "entries": ["http://one.test/"], "owner": "ana"}
-
+from skitter.frontier.model import Ack, Result
 from skitter.job.spec import Job
 from skitter.wiring.assembly import Assembly
 from skitter.wiring.resolve import room_of
+
+JOB: dict[str, Any] = {"id": "one", "entries": ["http://one.test/"], "owner": "ana"}
+
 
 @pytest.fixture
 async def here(tmp_path: Path) -> AsyncIterator[Served]:
@@ -183,7 +184,6 @@ async def test_a_job_is_forgotten_and_its_id_is_free_again(here: Served) -> None
     await add(here, depth=7, sinks=[{"name": "fixed"}])
 
 
-async def test_a_key_makes_a_post_safe_to_repeat(here: Served) -> None:
 async def test_files_of_pages_are_kept_where_the_operator_wants_archives(
     here: Served, tmp_path: Path
 ) -> None:
@@ -225,6 +225,7 @@ async def test_a_new_priority_counts_for_what_is_found_and_the_answer_says_so(
     await member.close()
 
 
+async def test_a_key_makes_a_post_safe_to_repeat(here: Served) -> None:
     key = {"Idempotency-Key": "k1"}
     first = await here.http.post("/v1/jobs", json=JOB, headers=key)
     again = await here.http.post("/v1/jobs", json=JOB, headers=key)
@@ -237,6 +238,17 @@ async def test_a_new_priority_counts_for_what_is_found_and_the_answer_says_so(
     assert len(await here.service.store.frontier.shared(["x"])) == 1
     long = await here.http.post("/v1/jobs", json=JOB, headers={"Idempotency-Key": "k" * 201})
     assert (long.status_code, long.json()["error"]["field"]) == (422, "Idempotency-Key")
+
+
+async def test_what_could_not_be_kept_for_those_who_repeat_it_is_not_done(here: Served) -> None:
+    room_of(here.service).most = 1_000
+    room_of(here.service).add(1_001)
+    refused = await here.http.post("/v1/jobs", json=JOB, headers={"Idempotency-Key": "k"})
+    assert (refused.status_code, refused.headers["retry-after"]) == (429, "30")
+    assert (await here.http.get("/v1/jobs/one")).status_code == 404
+    ticket = await here.http.post("/v1/resolve", json={"urls": ["http://one.test/"]})
+    assert (ticket.status_code, ticket.headers["retry-after"]) == (429, "30")
+    assert (await here.http.post("/v1/jobs", json=JOB)).status_code == 201
 
 
 async def test_answers_to_readers_are_not_kept_for_a_key(here: Served) -> None:
@@ -283,14 +295,3 @@ async def test_unknown_jobs_are_not_found_whatever_is_asked_of_them(here: Served
         sent: dict[str, Any] = {"json": {}} if method == "PATCH" else {}
         answer = await here.http.request(method, f"/v1/jobs/none{path}", **sent)
         assert (answer.status_code, answer.json()["error"]["code"]) == (404, "not_found"), path
-async def test_what_could_not_be_kept_for_those_who_repeat_it_is_not_done(here: Served) -> None:
-    room_of(here.service).most = 1_000
-    room_of(here.service).add(1_001)
-    refused = await here.http.post("/v1/jobs", json=JOB, headers={"Idempotency-Key": "k"})
-    assert (refused.status_code, refused.headers["retry-after"]) == (429, "30")
-    assert (await here.http.get("/v1/jobs/one")).status_code == 404
-    ticket = await here.http.post("/v1/resolve", json={"urls": ["http://one.test/"]})
-    assert (ticket.status_code, ticket.headers["retry-after"]) == (429, "30")
-    assert (await here.http.post("/v1/jobs", json=JOB)).status_code == 201
-
-

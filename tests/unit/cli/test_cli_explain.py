@@ -74,9 +74,9 @@ def test_facts_are_aligned_and_nested_ones_keep_their_path() -> None:
 def asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[tuple[Where, str]]:
     calls: list[tuple[Where, str]] = []
 
-    async def explain_page(where: Where, url: str) -> dict[str, object]:
+    async def explain_page(where: Where, url: str) -> list[dict[str, object]]:
         calls.append((where, url))
-        return {"url": url, "state": "done"}
+        return [{"url": url, "state": "done"}]
 
     monkeypatch.setattr(explain, "explain_page", explain_page)
     monkeypatch.chdir(tmp_path)

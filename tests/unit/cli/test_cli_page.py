@@ -109,7 +109,8 @@ def test_the_place_in_the_archive_is_shown(data: Path, tmp_path: Path, capfdbina
 
 def test_an_archive_whose_original_is_gone_is_named(data: Path, tmp_path: Path) -> None:
     async def place(url: str) -> Mapping[str, Any]:
-        found = (await explain_page(Where(data), url))["archive"]
+        [told] = await explain_page(Where(data), url)
+        found = told["archive"]
         assert isinstance(found, Mapping)
         return found
 

@@ -84,7 +84,7 @@ async def test_a_directory_that_holds_another_job_says_which(tmp_path: Path) -> 
 async def test_a_directory_is_free_again_after_a_look(tmp_path: Path) -> None:
     async with State(tmp_path) as state:
         await state.add("/")
-    found = await explain_page(Where(tmp_path), f"{SITE}/")
+    [found] = await explain_page(Where(tmp_path), f"{SITE}/")
     assert found["state"] == "done"
     directory = DataDir(tmp_path)
     directory.acquire()

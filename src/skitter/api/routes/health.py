@@ -29,5 +29,6 @@ async def me(service: Served, role: Asking) -> Me:
         version=__version__,
         store=service.kind,
         allow_private=service.options.allow_private,
+        archive=service.options.archive is not None,
         sinks=sorted(service.options.sinks),
     )

@@ -5,10 +5,13 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Query
 
 from skitter.api import listing
+from skitter.api.archived import archived
 from skitter.api.auth import reader
 from skitter.api.served import After, Limit, Served
-from skitter.client.jobs import PageList, RejectList
-from skitter.client.pages import Explanation
+from skitter.client.jobs import LinkedList, LinkedRow, PageList, RejectList
+from skitter.client.pages import Archived, Explanation
+
+PageUrl = Annotated[str, Query(min_length=1, max_length=8_192, examples=["https://example.com/"])]
 
 router = APIRouter(prefix="/v1", tags=["pages"], dependencies=[reader])
 
@@ -54,10 +57,25 @@ async def job_rejects(
     return await listing.job_rejects(service, job_id, after=after, limit=limit)
 
 
+@router.get("/jobs/{job_id}/linked")
+async def job_linked(service: Served, job_id: str, limit: Limit = 100) -> LinkedList:
+    """Tell the pages and the hosts that most pages of a job link to, so many of each at most."""
+    rows = await service.ask({"linked": limit, "job": job_id})
+    return LinkedList(linked=[LinkedRow.model_validate(row) for row in rows])
+
+
+@router.get("/pages/archived")
+async def archived_page(
+    service: Served, url: PageUrl, job: Annotated[str, Query(description="Whose archive.")]
+) -> Archived:
+    """Tell the response to a URL as it was archived: its head, and its body unpacked."""
+    return await archived(service, url, job)
+
+
 @router.get("/pages", response_model_exclude_unset=True)
 async def explain_page(
     service: Served,
-    url: Annotated[str, Query(min_length=1, max_length=8_192, examples=["https://example.com/"])],
+    url: PageUrl,
     job: Annotated[str | None, Query(description="Only what this job knows.")] = None,
 ) -> Explanation:
     """Tell everything known of a URL, and why: queue, visits, decisions, next visit."""

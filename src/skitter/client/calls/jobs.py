@@ -11,6 +11,7 @@ from skitter.client.jobs import (
     JobDetail,
     JobList,
     JobRow,
+    LinkedList,
     PageList,
     PageRow,
     Reject,
@@ -96,6 +97,11 @@ def job_rejects(
     """List the records of a job that were set aside."""
     params = {"after": after, "limit": limit}
     return Call(RejectList, "GET", below("jobs", job_id, "rejects"), params)
+
+
+def job_linked(job_id: str, *, limit: int | None = None) -> Call[LinkedList]:
+    """List the pages and hosts that most pages of a job link to: seeds for another one."""
+    return Call(LinkedList, "GET", below("jobs", job_id, "linked"), {"limit": limit})
 
 
 def job_rows(page: JobList) -> list[JobRow]:

@@ -5,6 +5,7 @@ from typing import Any, Literal
 
 from skitter.client.calls.base import Call, below, listed, wished
 from skitter.client.pages import (
+    Archived,
     Explanation,
     Fetched,
     FetchWish,
@@ -22,6 +23,11 @@ Media = Literal["image", "video", "audio"]
 def explain(url: str, *, job: str | None = None) -> Call[Explanation]:
     """Tell everything known of a URL, and why."""
     return Call(Explanation, "GET", below("pages"), {"url": url, "job": job})
+
+
+def archived(url: str, job: str) -> Call[Archived]:
+    """Return the response to a URL as the archive of a job has it."""
+    return Call(Archived, "GET", below("pages", "archived"), {"url": url, "job": job})
 
 
 def lookup(urls: Sequence[str], *, job: str | None = None) -> Call[LookupAnswer]:
