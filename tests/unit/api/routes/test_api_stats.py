@@ -105,6 +105,19 @@ SITES = [
 ]
 
 
+async def test_what_is_linked_most_in_a_job_is_listed_as_seeds(here: Served) -> None:
+    job = {"id": "shop", "kind": "site", "entries": ["http://127.0.0.1:9/"]}
+    await here.service.ask({"jobs": "add", "job": job, "source": "a test"})
+    store = here.service.store
+    [number] = await store.reader.jobs()
+    linked = LinkedTable(hosts={"https://a.example": 9, "https://c.example": 70})
+    marks = {linked_mark(number): msgspec.msgpack.encode(linked)}
+    await store.frontier.ack([], marks=marks)
+    found = (await here.http.get("/v1/jobs/shop/linked?limit=1")).json()
+    assert found == {"linked": [{"kind": "host", "url": "https://c.example/", "links": 70}]}
+    assert (await here.http.get("/v1/jobs/none/linked")).status_code == 404
+
+
 async def test_alarms_name_their_job(here: Served) -> None:
     job = {"id": "shop", "kind": "site", "entries": ["http://127.0.0.1:9/"]}
     await here.service.ask({"jobs": "add", "job": job, "source": "a test"})
