@@ -1,23 +1,28 @@
 """A store full of pages to look up, made through the verbs of the frontier."""
 
 import random
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 from skitter.frontier.embedded.datadir import DataDir
 from skitter.frontier.embedded.frontier import EmbeddedFrontier
 from skitter.frontier.model import Ack, Freed, Hop, Lease, Link, Result
+from skitter.frontier.redis.frontier import RedisFrontier
 from skitter.job.parts import Polite
 from skitter.job.spec import Job
 from skitter.pipeline.record import PageRecord, encode_line
 from skitter.types import JobNumber
 from skitter.url.fingerprint import Fingerprinter
 from skitter.url.normalise import Normaliser
-from skitter.url.partition import slot_of
+from skitter.url.partition import SLOTS, slot_of
+from skitter.wiring.connect import connect_redis
 from skitter.wiring.parts import job_entry
 
 PAGES_PER_HOST = 500
 STEP = 500
 """Pages ended in one step; all on different hosts, so that none waits for another."""
+OWN_MS = 3_600_000
 REDIRECTED = 10
 """One page in so many was reached by a redirect."""
 WORDS = (
@@ -84,10 +89,27 @@ async def make_store(data: Path, pages: int, *, job: str = "lookups") -> None:
         directory.release()
 
 
+async def make_shared_store(
+    store: str, index: str | None, pages: int, *, job: str = "lookups"
+) -> None:
+    """Fill a store in Redis, and the database of its page index, with so many pages."""
+    async with AsyncExitStack() as stack:
+        frontier = (await connect_redis(stack, store, index=index)).frontier
+        spec = Job(id=job, entries=("https://www.site-0.example/",), polite=Polite(delay=0))
+        await Filler(frontier, spec, pages, slots=range(SLOTS)).fill()
+
+
 class Filler:
     """Leases pages that were never fetched, and acks them as if they were."""
 
-    def __init__(self, frontier: EmbeddedFrontier, job: Job, pages: int) -> None:
+    def __init__(
+        self,
+        frontier: EmbeddedFrontier | RedisFrontier,
+        job: Job,
+        pages: int,
+        slots: Sequence[int] = (0,),
+    ) -> None:
+        self._slots = slots
         self._frontier = frontier
         self._job = job
         self._pages = pages
@@ -96,8 +118,8 @@ class Filler:
     async def fill(self) -> None:
         """End every page."""
         frontier = self._frontier
-        number = await frontier.put_job(job_entry(self._job))
-        grants = await frontier.own("bench", (0,))
+        number = await frontier.put_job(job_entry(self._job, outbox=False))
+        grants = await frontier.own("bench", self._slots, OWN_MS)
         freed: list[Freed] = []
         for first in range(0, self._pages, STEP):
             some = range(first, min(self._pages, first + STEP))

@@ -4,6 +4,8 @@ Makes a store of a million pages, starts ``skitter up`` on it with everything bo
 asks over HTTP from the other, in batches of 20 and of 300. A tenth of the URLs is not there, and a
 tenth is asked for by where a redirect led. Told are URLs in a second of the clock, and in a second
 of the core's time, which counts where others use it too. ``--data DIR`` keeps the store for later.
+``--store URL`` takes a Redis instead, and ``--index URL`` a PostgreSQL for its page index; the time
+of those servers is not counted.
 """
 
 import argparse
@@ -22,7 +24,7 @@ from pathlib import Path
 import aiohttp
 import uvloop
 
-from bench.lookup_store import final_url_of, make_store, url_of
+from bench.lookup_store import final_url_of, make_shared_store, make_store, url_of
 from bench.upped import TOKEN, upped
 
 PAGES = 1_000_000
@@ -139,15 +141,31 @@ def store(data: Path | None, pages: int) -> Iterator[Path]:
         yield place
 
 
+@contextmanager
+def shared_store(given: argparse.Namespace) -> Iterator[Path]:
+    """Fill a store in Redis; gives a directory for what a machine has for itself."""
+    with tempfile.TemporaryDirectory() as folder:
+        if not given.filled:
+            begun = time.monotonic()
+            uvloop.run(make_shared_store(given.store, given.index, given.pages))
+            print(f"{given.pages:,} pages stored in {time.monotonic() - begun:.0f} s")
+        yield Path(folder) / "node"
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--pages", type=int, default=PAGES)
     parser.add_argument("--seconds", type=float, default=20)
     parser.add_argument("--data", type=Path)
+    parser.add_argument("--store")
+    parser.add_argument("--index")
+    parser.add_argument("--filled", action="store_true", help="the store has the pages already")
     given = parser.parse_args()
+    shared = [f"--store={given.store}"] if given.store else []
+    shared += [f"--index={given.index}"] if given.index else []
     with (
-        store(given.data, given.pages) as data,
-        upped(data, "--workers", "0", cores=[SERVER_CORE]) as url,
+        shared_store(given) if given.store else store(given.data, given.pages) as data,
+        upped(data, "--workers", "0", *shared, cores=[SERVER_CORE]) as url,
     ):
         os.sched_setaffinity(0, {CLIENT_CORE})
         runs = uvloop.run(measure(url, given.pages, given.seconds))

@@ -4,8 +4,8 @@ URLs are offered to a frontier on a redis-server of the bench's own, for every k
 for few and many hosts; all of them are known and queued then. The growth of the server's memory is
 shared out by what the keys hold. After that some pages are claimed, and then acked with sixty links
 each, ten of them new: the CPU of the server is what its scripts cost. Records are kept in the page
-index, the stream to the files is left out. A URL is 72 characters long, 42 of them its path,
-and names the page it was found on, which is on the same host.
+index, which ``--index URL`` has in PostgreSQL; the stream to the files is left out. A URL is 72
+characters long, 42 of them its path, and names the page it was found on, which is on the same host.
 """
 
 import argparse
@@ -17,7 +17,7 @@ import signal
 import sys
 import time
 from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import asdict, dataclass
 from typing import cast, get_args
 
@@ -32,11 +32,10 @@ from bench.paths import OUT, STORE_RESULTS
 from bench.redis_server import DESCRIPTION, RedisServer, redis_running
 from skitter.crawl.ordering import LINK_RANK
 from skitter.frontier.model import Ack, Freed, JobEntry, Lease, Link, Result, SeenKind, SeenOptions
-from skitter.frontier.redis.address import StoreAddress
 from skitter.frontier.redis.frontier import RedisFrontier
-from skitter.frontier.redis.nodes import Nodes
 from skitter.types import JobNumber
 from skitter.url.partition import SLOTS
+from skitter.wiring.connect import connect_redis
 
 KNOWN_BAR = 70
 """Bytes of a known URL, seen = exact, where there are enough URLs to fill the sets."""
@@ -94,22 +93,19 @@ class Found:
 
 
 @asynccontextmanager
-async def _frontier(server: RedisServer, seen: SeenOptions) -> AsyncIterator[RedisFrontier]:
-    nodes = Nodes(StoreAddress.parse(server.url))
-    await nodes.open()
-    try:
-        frontier = RedisFrontier(nodes, seen=seen)
-        await frontier.open()
-        yield frontier
-        await frontier.close()
-    finally:
-        await nodes.close()
+async def _frontier(
+    server: RedisServer, seen: SeenOptions, index: str | None
+) -> AsyncIterator[RedisFrontier]:
+    async with AsyncExitStack() as stack:
+        yield (await connect_redis(stack, server.url, seen, index=index)).frontier
 
 
-async def measure(server: RedisServer, seen: SeenOptions, hosts: int, pages: int) -> Measured:
+async def measure(
+    server: RedisServer, seen: SeenOptions, hosts: int, pages: int, index: str | None
+) -> Measured:
     """Fill an empty server and work on it."""
     urls = seen.expected
-    async with _frontier(server, seen) as frontier:
+    async with _frontier(server, seen, index) as frontier:
         job = await frontier.put_job(_JOB)
         source = Found(hosts, frontier.secret, job)
         empty = _used_bytes(server)
@@ -209,7 +205,7 @@ def _one(kind: SeenKind, options: argparse.Namespace, hosts: int, cores: list[in
     seen = SeenOptions(kind, expected=options.urls)
     try:
         with redis_running(home, core=cores[0]) as server:
-            return asyncio.run(measure(server, seen, hosts, options.pages))
+            return asyncio.run(measure(server, seen, hosts, options.pages, options.index))
     finally:
         shutil.rmtree(home, ignore_errors=True)
 
@@ -248,6 +244,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--hosts", nargs="+", type=int, default=[1_000, 100_000])
     parser.add_argument("--pages", type=int, default=5_000, help="pages worked on at the end")
     parser.add_argument("--seen", nargs="+", choices=kinds, default=kinds)
+    parser.add_argument("--index", metavar="URL", help="PostgreSQL for the page index")
     options = parser.parse_args(arguments)
     need_packages(**{"redis-server": "redis-server", "taskset": "util-linux"})
     OUT.mkdir(parents=True, exist_ok=True)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from enum import IntEnum
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Final, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, ValidationError
 
@@ -65,6 +65,7 @@ class Settings(JobSettings):
     log_json: bool | None = None
     store: str | None = None
     cold: str | None = None
+    index: str | None = None
     picker: Annotated[Picker, Field(strict=False)] | None = None
     control: str | None = None
     api: str | None = None
@@ -152,6 +153,8 @@ class RunOptions:
     """URL of a store that other machines use as well; None keeps the state in ``data``."""
     cold: str | None = None
     """URL of a database for the tails of that store's long queues."""
+    index: str | None = None
+    """URL of a database for that store's page index."""
     picker: Picker = Picker.HASH
     """Who serves large hosts that share a slot of such a store."""
     workers: int = 0
@@ -205,19 +208,30 @@ def run_options(
         quiet=bool(settings.quiet),
         json=json,
         store=settings.store,
-        cold=cold_place(resolved, joins_store=settings.store is not None),
+        cold=database_place(resolved, "cold", joins_store=settings.store is not None),
+        index=database_place(resolved, "index", joins_store=settings.store is not None),
         picker=settings.picker or Picker.HASH,
         workers=settings.workers or 0,
     )
 
 
-def cold_place(resolved: Resolved, *, joins_store: bool) -> str | None:
-    """Return where the tails of long queues go; only a shared store has such a place."""
-    said = resolved.said.get("cold")
+_WITHOUT_STORE: Mapping[str, str] = {
+    "cold": "all queues are on disk",
+    "index": "the page index is in the state directory",
+}
+
+
+def database_place(
+    resolved: Resolved, name: Literal["cold", "index"], *, joins_store: bool
+) -> str | None:
+    """Return the database for a part of a shared store; no other store has such a place."""
+    said = resolved.said.get(name)
     if said is None or joins_store:
-        return resolved.settings.cold
+        place: str | None = getattr(resolved.settings, name)
+        return place
     if said.layer is Layer.COMMAND_LINE:
-        raise ConfigError("--cold: without --store all queues are on disk; wanted --store URL, too")
+        why = _WITHOUT_STORE[name]
+        raise ConfigError(f"--{name}: without --store {why}; wanted --store URL, too")
     return None
 
 

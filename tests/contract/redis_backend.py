@@ -11,6 +11,7 @@ import stores
 from skitter.frontier.base import OWNER_TTL_MS
 from skitter.frontier.cold.postgres import PostgresStore
 from skitter.frontier.model import Grant, JobEntry
+from skitter.frontier.pages.postgres import PostgresPages
 from skitter.frontier.redis.address import StoreAddress
 from skitter.frontier.redis.frontier import RedisFrontier
 from skitter.frontier.redis.nodes import Nodes
@@ -109,22 +110,28 @@ SMALL = Sizes(head=4, chunk=2, warm=2)
 
 
 class ColdMember(Member):
-    """One that keeps the tails of queues in PostgreSQL."""
+    """One that keeps the tails of queues and the page index in PostgreSQL."""
 
     async def open(self) -> None:
         await super().open()
         self.cold = PostgresStore(postgres.shared_postgres().url, self.cold_space)
         await self.cold.open()
         await self.keep_tails(self.cold, SMALL)
+        self.index = PostgresPages(postgres.shared_postgres().url, self.pages_space)
+        await self.index.open()
+        await self.keep_pages(self.index)
 
     async def vanish(self) -> None:
         await super().vanish()
         await self.close()
         await self.cold.close()
+        await self.index.close()
 
 
 class ColdBackend(RedisBackend):
-    """The same with hardly any room for waiting URLs: all but a few are in the cold store."""
+    """The same with hardly any room in Redis: all but a few waiting URLs are in the cold store, and
+    all pages in the page index there.
+    """
 
     member = ColdMember
 

@@ -191,7 +191,12 @@ async def test_tables_of_others_are_refused() -> None:
 
 
 async def test_a_missing_client_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("frontier.cold.schema", "database.connection", "database.faults"):
+    for name in (
+        "frontier.cold.schema",
+        "database.spaces",
+        "database.connection",
+        "database.faults",
+    ):
         monkeypatch.delitem(sys.modules, f"skitter.{name}", raising=False)
     monkeypatch.setitem(sys.modules, "psycopg", None)
     line = await refused("postgresql://ann:secret@host/cold", secret="secret")

@@ -328,7 +328,7 @@ def test_no_list_of_processes_and_no_log_shows_a_password(tmp_path: Path) -> Non
             crawl.until("records", lambda: lines_in(run.out) > 10)
             pids = [pid for one in (crawl, helper) for pid in family(one.pid)]
             lines = [command_line(pid) for pid in pids]
-            assert len([line for line in lines if "--index" in line]) == 4, lines
+            assert len([line for line in lines if "--place" in line]) == 4, lines
             assert not [line for line in lines if "secret" in line]
             assert crawl.ended() == 0, crawl.told
             assert helper.interrupted() == 130

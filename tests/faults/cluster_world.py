@@ -87,7 +87,7 @@ class World:
         machine = self.folder / name.partition("-")[0]
         words = [*runner, "node", "--store", self._line(name), "--name", name]
         words += ["--data", str(machine / name), *self._reach]
-        if not {"--workers", "--index"} & set(flags):
+        if not {"--workers", "--place"} & set(flags):
             words += ["--workers", "1"]
         self.nodes[name] = node = Tree(name, machine, [*words, *flags])
         self._stack.callback(node.kill)

@@ -234,7 +234,7 @@ def test_a_node_whose_clock_is_an_hour_off_works_all_the_same(
     ):
         # A member alone: a manager would start it with the right time. It is there before the
         # crawl, so that it has a share of the sites while there is something to do.
-        node = w.node("two-a", "--index", "1", runner=runner)
+        node = w.node("two-a", "--place", "1", runner=runner)
         node.start()
         await_output(node, '"member":')
         w.crawl.start()

@@ -151,6 +151,7 @@ OF_A_CLUSTER = {
     "api",
     "store",
     "cold",
+    "index",
     "picker",
     "egress",
     "control",

@@ -9,7 +9,7 @@ from pathlib import Path
 import uvloop
 
 from skitter.cli import wording
-from skitter.config import cold_place, resolve
+from skitter.config import database_place, resolve
 from skitter.wiring.look import Where, complete_answer
 from skitter.wiring.undo import undo_alias
 
@@ -38,7 +38,7 @@ async def _read(where: Where) -> list[Facts]:
 def print_undone(host: str, where: Where, cold: str | None, *, as_json: bool) -> None:
     """Undo an alias and print what came of it."""
     resolved = resolve({"cold": cold}, os.environ, Path.cwd())
-    place = cold_place(resolved, joins_store=where.store is not None)
+    place = database_place(resolved, "cold", joins_store=where.store is not None)
     found = uvloop.run(undo_alias(where, host, place))
     if as_json:
         print(json.dumps(found, ensure_ascii=False))

@@ -56,6 +56,7 @@ def crawl(  # noqa: PLR0913, PLR0917  one parameter a flag; the values are read 
     hosts: flag.Hosts = None,
     store: flag.Store = None,
     cold: flag.Cold = None,
+    index: flag.Index = None,
     picker: flag.PickerFlag = None,
     workers: flag.Workers = None,
     fast: flag.Fast = None,

@@ -253,6 +253,15 @@ Cold = Annotated[
         rich_help_panel=_MACHINE,
     ),
 ]
+Index = Annotated[
+    str | None,
+    typer.Option(
+        metavar="URL",
+        help="With --store: keep the page index, the record of every visited page, in PostgreSQL"
+        " (postgresql://user:password@host/database) instead of the memory of Redis.",
+        rich_help_panel=_MACHINE,
+    ),
+]
 PickerFlag = Annotated[
     Picker | None,
     typer.Option(

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from skitter.cli.examples import examples
-from skitter.cli.place_flags import Api, Token
+from skitter.cli.place_flags import Api, PagesIndex, Token
 from skitter.errors import ConfigError
 
 
@@ -268,12 +268,13 @@ REJECTS_EXAMPLES = examples(
 
 
 @app.command("rejects", epilog=REJECTS_EXAMPLES)
-def rejects(
+def rejects(  # noqa: PLR0913, PLR0917  one parameter a flag
     job: OnlyJob = None,
     data: CrawlData = None,
     store: CrawlStore = None,
     api: Api = None,
     token: Token = None,
+    index: PagesIndex = None,
     json: AsJson = False,
 ) -> None:
     """List the records that were set aside: page, rule, field and reason.
@@ -284,7 +285,7 @@ def rejects(
     from skitter.cli.place import Flags, place_of_job  # noqa: PLC0415  heavy, not for --help
     from skitter.cli.rejects import print_rejects  # noqa: PLC0415
 
-    print_rejects(place_of_job(job, Flags(data, store, api, token)), as_json=json)
+    print_rejects(place_of_job(job, Flags(data, store, api, token, index=index)), as_json=json)
 
 
 EXPORT_EXAMPLES = examples(
@@ -311,6 +312,7 @@ def export(  # noqa: PLR0913, PLR0917  one parameter a flag
     store: CrawlStore = None,
     api: Api = None,
     token: Token = None,
+    index: PagesIndex = None,
     warc: Annotated[
         Path | None,
         typer.Option(metavar="DIR", help="Take the records from an archive, not from a state."),
@@ -333,4 +335,6 @@ def export(  # noqa: PLR0913, PLR0917  one parameter a flag
     from skitter.cli.export import Export, run_export  # noqa: PLC0415  heavy, not for --help
     from skitter.cli.place import Flags  # noqa: PLC0415
 
-    run_export(Export(job, out, Flags(data, store, api, token), warc, seeds, json, force))
+    run_export(
+        Export(job, out, Flags(data, store, api, token, index=index), warc, seeds, json, force)
+    )

@@ -69,7 +69,7 @@ MaxWorkers = Annotated[
         help="Worker processes at a time, at most; more wait for room. Default two per core.",
     ),
 ]
-Index = Annotated[int | None, typer.Option(hidden=True)]
+Place = Annotated[int | None, typer.Option(hidden=True)]
 Kind = Annotated[str | None, typer.Option(hidden=True)]
 Log = Annotated[Path | None, typer.Option(hidden=True)]
 
@@ -78,6 +78,7 @@ def node(  # noqa: PLR0913, PLR0917  one parameter a flag; the values are read f
     ctx: typer.Context,
     store: Store = None,
     cold: flag.Cold = None,
+    index: flag.Index = None,
     picker: flag.PickerFlag = None,
     control: Control = None,
     token: Token = None,
@@ -93,7 +94,7 @@ def node(  # noqa: PLR0913, PLR0917  one parameter a flag; the values are read f
     fast: flag.Fast = None,
     quiet: flag.Quiet = None,
     log_json: flag.LogJson = None,
-    index: Index = None,
+    place: Place = None,
     kind: Kind = None,
     log: Log = None,
 ) -> None:
@@ -105,4 +106,4 @@ def node(  # noqa: PLR0913, PLR0917  one parameter a flag; the values are read f
     """
     from skitter.cli.node_run import node_on  # noqa: PLC0415  heavy, not for --help
 
-    raise typer.Exit(node_on(ctx.params, index))
+    raise typer.Exit(node_on(ctx.params, place))

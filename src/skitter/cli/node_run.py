@@ -17,7 +17,7 @@ from skitter.cluster.manager.journal import timed
 from skitter.cluster.manager.logs import turn_over
 from skitter.cluster.names import checked_name
 from skitter.cluster.relief import Picker
-from skitter.config import DEFAULT_CONCURRENCY, Resolved, Settings, cold_place, resolve
+from skitter.config import DEFAULT_CONCURRENCY, Resolved, Settings, database_place, resolve
 from skitter.errors import ConfigError
 from skitter.observability.logs import is_json, want_json
 from skitter.observability.stats import CrawlStats
@@ -31,16 +31,16 @@ PLACES = ("store", "control")
 """What a node can join."""
 
 
-def node_on(params: Mapping[str, object], index: int | None) -> int:
+def node_on(params: Mapping[str, object], place: int | None) -> int:
     """Join with what flags, environment and file say; return the exit code."""
     given = {name: params[name] for name in Settings.model_fields if params.get(name) is not None}
     resolved = resolve(given, os.environ, Path.cwd())
     want_json(wanted=resolved.settings.log_json)
     options = node_options(resolved)
-    if index is None:
+    if place is None:
         return run_node(options)
     log = params.get("log")
-    return _work(options, index, log if isinstance(log, Path) else None)
+    return _work(options, place, log if isinstance(log, Path) else None)
 
 
 def run_node(options: NodeOptions) -> int:
@@ -65,7 +65,8 @@ def node_options(resolved: Resolved) -> NodeOptions:
         checked_name(settings.name)
     return NodeOptions(
         store=settings.store if place == "store" else None,
-        cold=cold_place(resolved, joins_store=place == "store"),
+        cold=database_place(resolved, "cold", joins_store=place == "store"),
+        index=database_place(resolved, "index", joins_store=place == "store"),
         picker=settings.picker or Picker.HASH,
         control=settings.control if place == "control" else None,
         token=settings.token or "",
@@ -101,8 +102,8 @@ def _place(resolved: Resolved) -> str:
     return max(layers, key=lambda name: layers[name])
 
 
-def _work(options: NodeOptions, index: int, log: Path | None) -> int:
-    """Be worker ``index`` of a machine, and tell the process that started it how it goes."""
+def _work(options: NodeOptions, place: int, log: Path | None) -> int:
+    """Be a worker of a machine, and tell the process that started it how it goes."""
     from skitter.frontier.redis import checks  # noqa: PLC0415  brings a client
     from skitter.wiring.node import open_member  # noqa: PLC0415  heavy, not for a manager
 
@@ -112,7 +113,7 @@ def _work(options: NodeOptions, index: int, log: Path | None) -> int:
     # A manager looks itself at what is left.
     alone = log is None
     ended = run_watched(
-        lambda: open_member(options, index, surveys=alone), Teller(log), announces=False
+        lambda: open_member(options, place, surveys=alone), Teller(log), announces=False
     )
     # Whoever started this one told it to stop, and needs no word about it.
     return OK if ended is not None else INTERRUPTED

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from skitter.cli.examples import examples
-from skitter.cli.place_flags import Api, Token
+from skitter.cli.place_flags import Api, PagesIndex, Token
 
 EXAMPLES = examples(
     "skitter page https://example.com/about",
@@ -29,6 +29,7 @@ def page(  # noqa: PLR0913, PLR0917  one parameter a flag
     ] = None,
     api: Api = None,
     token: Token = None,
+    index: PagesIndex = None,
     job: Annotated[
         str | None,
         typer.Option(
@@ -54,7 +55,7 @@ def page(  # noqa: PLR0913, PLR0917  one parameter a flag
 
     # What is wrong with the URL is told before a crawl is looked for.
     entry_url(url)
-    where = named_place(Flags(data, store, api, token), job)
+    where = named_place(Flags(data, store, api, token, index=index), job)
     if headers or body:
         print_archived(url, where, headers=headers, body=body)
     else:

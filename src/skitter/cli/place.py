@@ -1,9 +1,9 @@
 """Which crawl, master, store or service a command speaks to."""
 
 import os
+from dataclasses import asdict, dataclass
 from ipaddress import ip_address
 from pathlib import Path
-from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from skitter.config import STATE_DIR, Settings, resolve
@@ -14,7 +14,8 @@ from skitter.wiring.tokens import TOKEN_FILE
 _UP = "up"
 
 
-class Flags(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Flags:
     """What a command line says of the place; None was not said."""
 
     data: Path | None = None
@@ -22,6 +23,7 @@ class Flags(NamedTuple):
     api: str | None = None
     token: str | None = None
     cold: str | None = None
+    index: str | None = None
 
     @property
     def named(self) -> list[str]:
@@ -97,7 +99,7 @@ def _nothing_usual() -> str:
 def _settings(flags: Flags) -> Settings:
     if len(flags.named) > 1:
         raise ConfigError(f"{' and '.join(flags.named)}: wanted one of them")
-    return resolve(flags._asdict(), os.environ, Path.cwd()).settings
+    return resolve(asdict(flags), os.environ, Path.cwd()).settings
 
 
 def _elsewhere(flags: Flags, settings: Settings, job: str | None = None) -> Where | None:
@@ -105,7 +107,7 @@ def _elsewhere(flags: Flags, settings: Settings, job: str | None = None) -> Wher
     if settings.api is not None and flags.data is None and flags.store is None:
         return Where(api=settings.api, token=_token(settings, settings.api), job=job)
     if settings.store is not None and flags.data is None:
-        return Where(store=settings.store, cold=settings.cold, job=job)
+        return Where(store=settings.store, cold=settings.cold, index=settings.index, job=job)
     return None
 
 

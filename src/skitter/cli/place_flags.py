@@ -10,6 +10,14 @@ Api = Annotated[
         metavar="URL", help="A service (skitter up) to ask instead, here or elsewhere; SKITTER_API."
     ),
 ]
+PagesIndex = Annotated[
+    str | None,
+    typer.Option(
+        "--index",
+        metavar="URL",
+        help="With --store: the PostgreSQL that has its page index, if one does; SKITTER_INDEX.",
+    ),
+]
 Token = Annotated[
     str | None,
     typer.Option(

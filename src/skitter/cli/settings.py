@@ -38,7 +38,7 @@ def _harmless(name: str, value: object) -> object:
     """Return a value as it may be shown: no token, no password."""
     if name in SECRETS:
         return "(set)"
-    if name == "cold":
+    if name in {"cold", "index"}:
         return without_secrets(str(value))
     return without_password(str(value)) if name == "store" else value
 

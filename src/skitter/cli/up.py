@@ -66,6 +66,7 @@ def up(  # noqa: PLR0913, PLR0917  one parameter a flag; the values are read fro
     data: Data = None,
     store: Store = None,
     cold: flag.Cold = None,
+    index: flag.Index = None,
     picker: flag.PickerFlag = None,
     workers: Workers = None,
     max_workers: MaxWorkers = None,

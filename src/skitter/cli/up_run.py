@@ -16,7 +16,14 @@ from skitter.cli.paths import check_hosts
 from skitter.cli.progress import make_display
 from skitter.cli.report import INTERRUPTED, complain
 from skitter.cli.watched import Running, run_watched
-from skitter.config import DEFAULT_CONCURRENCY, STATE_DIR, Resolved, Settings, cold_place, resolve
+from skitter.config import (
+    DEFAULT_CONCURRENCY,
+    STATE_DIR,
+    Resolved,
+    Settings,
+    database_place,
+    resolve,
+)
 from skitter.errors import ConfigError
 from skitter.observability.logs import is_json, want_json
 from skitter.wiring.service_child import ServiceChild
@@ -60,7 +67,8 @@ def up_on(params: Mapping[str, object], child: ServiceChild) -> int:
             make_display(quiet=options.quiet),
         )
     else:
-        cold_place(resolved, joins_store=False)
+        database_place(resolved, "cold", joins_store=False)
+        database_place(resolved, "index", joins_store=False)
         run_watched(
             lambda: _announced(options, open_up(options)), make_display(quiet=options.quiet)
         )

@@ -134,6 +134,8 @@ async def _watched(
         async with opened() as running:
             interruptions.watch(running)
             display.open()
+            if running.stats.place:
+                display.say(running.stats.place)
             return await _with_progress(running, display)
     finally:
         interruptions.remove(loop)

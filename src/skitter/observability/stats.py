@@ -48,5 +48,7 @@ class CrawlStats:
     """Set while nothing can be fetched before that time."""
     note: str = ""
     """A sentence for the person watching, such as why the crawl waits."""
+    place: str = ""
+    """A line for the person watching, told at the start: where the page index is."""
     member: str = ""
     """What this process is called where members meet, if it is one."""

@@ -13,7 +13,7 @@ from skitter.frontier.model import JobState
 from skitter.frontier.redis.outbox import Outbox
 from skitter.job.spec import Job, identity_difference
 from skitter.types import JobNumber
-from skitter.wiring.connect import Connected, connect_redis
+from skitter.wiring.connect import Connected, connect_worker
 from skitter.wiring.databases import make_databases
 from skitter.wiring.files import open_sinks, refuse_other_archive
 from skitter.wiring.host_rules import stored_rules
@@ -45,7 +45,7 @@ async def open_cluster_crawl(
             )
         data.acquire(fresh=options.fresh)
         stack.callback(data.release)
-        connected = await connect_redis(stack, options.store, seen_options(job), options.cold)
+        connected = await connect_worker(stack, options, seen_options(job))
         number = await _enter_job(connected, job, options)
         # Who may not write the files is no member either: others would wait for its slots.
         outbox = _outbox(connected, number)
@@ -77,6 +77,7 @@ async def open_cluster_crawl(
         crawl = await assemble(stack, job, number, options, store, beside)
         membership.serve(crawl.engine)
         consumer.is_last = lambda: crawl.engine.stopped_by not in LEFT_TO_OTHERS
+        crawl.stats.place = await connected.frontier.told_home()
         crawl.feed(seeds)
         yield crawl
 
@@ -131,6 +132,7 @@ def _own_workers(options: RunOptions) -> NodeOptions:
     return NodeOptions(
         store=options.store,
         cold=options.cold,
+        index=options.index,
         picker=options.picker,
         workers=options.workers,
         data=options.data / "workers",

@@ -115,7 +115,7 @@ def _in_nothing(question: Question) -> list[Facts]:
 async def _connect(stack: AsyncExitStack, where: Where, job: Job | None = None) -> Connected:
     assert where.store is not None
     seen = None if job is None else seen_options(job)
-    connected = await connect_redis(stack, where.store, seen, where.cold, PATIENCE_S)
+    connected = await connect_redis(stack, where.store, seen, where.cold, PATIENCE_S, where.index)
     # A job that is changed leaves alone what is set for its hosts.
     connected.frontier.rules = await stored_rules(connected.frontier)
     return connected

@@ -59,6 +59,8 @@ class Where:
     """Which of the jobs there; None for the only one."""
     cold: str | None = None
     """PostgreSQL with the tails of long queues, for who is to change them."""
+    index: str | None = None
+    """PostgreSQL with the page index, for who is to read it."""
     api: str | None = None
     """URL of a service that has it."""
     token: str | None = field(default=None, repr=False)
@@ -82,7 +84,7 @@ async def ask(where: Where, question: Question) -> AsyncGenerator[bytes, None]:
                 yield line
         return
     if where.store is not None:
-        async with aclosing(_ask_store(where.store, question)) as lines:
+        async with aclosing(_ask_store(where.store, where.index, question)) as lines:
             async for line in lines:
                 yield line
         return
@@ -199,9 +201,11 @@ async def _ask_directory(data: Path, question: Question) -> AsyncGenerator[bytes
         directory.release()
 
 
-async def _ask_store(url: str, question: Question) -> AsyncGenerator[bytes, None]:
+async def _ask_store(
+    url: str, index: str | None, question: Question
+) -> AsyncGenerator[bytes, None]:
     async with AsyncExitStack() as stack:
-        frontier = await read_redis(stack, url)
+        frontier = await read_redis(stack, url, index)
         if frontier is None:
             yield _no_crawl()
             return

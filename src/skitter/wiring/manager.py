@@ -18,7 +18,7 @@ from skitter.crawl.survey import Found, Survey
 from skitter.errors import ConfigError, FrontierError
 from skitter.frontier.base import Frontier, FrontierReader
 from skitter.observability.stats import CrawlStats
-from skitter.wiring.connect import connect_redis
+from skitter.wiring.connect import connect_worker
 from skitter.wiring.node_options import NodeOptions, machine_name, node_name
 from skitter.wiring.worker_words import PROGRAM_WORDS, environment, words_of
 
@@ -92,10 +92,12 @@ class NodeRun:
 async def open_node(options: NodeOptions) -> AsyncIterator[NodeRun]:
     """Join with the workers of this machine, and leave when the block ends."""
     async with AsyncExitStack() as stack:
-        frontier, clock = await _join(stack, options)
+        frontier, clock, place = await _join(stack, options)
         # A master tells of the ends of its jobs itself.
         tells_ends = options.control is None
-        yield await manage(stack, options, frontier, clock, tells_ends=tells_ends)
+        run = await manage(stack, options, frontier, clock, tells_ends=tells_ends)
+        run.stats.place = place
+        yield run
 
 
 async def manage(
@@ -135,19 +137,23 @@ def default_limit() -> int:
     return 2 * len(os.sched_getaffinity(0))
 
 
-async def _join(stack: AsyncExitStack, options: NodeOptions) -> tuple["_Store", Clock]:
-    """Open what the workers will join: what is wrong with it is said once, here."""
+async def _join(stack: AsyncExitStack, options: NodeOptions) -> tuple["_Store", Clock, str]:
+    """Open what the workers will join, and tell where its page index is, if that is in question.
+
+    What is wrong with it is said once, here.
+    """
     if options.control is not None:
         from skitter.frontier.remote.client import RemoteFrontier  # noqa: PLC0415  brings a client
 
         remote = RemoteFrontier(options.control, options.token, name=node_name(options))
         await remote.open()
         stack.push_async_callback(remote.close)
-        return remote, remote.clock
+        return remote, remote.clock, ""
     if options.store is None:
         raise ConfigError("nowhere to join: wanted --store URL or --control URL")
-    connected = await connect_redis(stack, options.store, cold=options.cold)
-    return connected.frontier, connected.frontier.clock
+    connected = await connect_worker(stack, options)
+    frontier = connected.frontier
+    return frontier, frontier.clock, await frontier.told_home()
 
 
 class _Store(Frontier, FrontierReader, Protocol):

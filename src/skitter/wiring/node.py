@@ -21,7 +21,7 @@ from skitter.errors import ConfigError
 from skitter.job.spec import Job
 from skitter.types import JobNumber
 from skitter.wiring.assembly import Assembly
-from skitter.wiring.connect import connect_redis
+from skitter.wiring.connect import connect_worker
 from skitter.wiring.node_options import NodeOptions, node_name
 from skitter.wiring.reach import make_reach
 from skitter.wiring.shared import Membership, join_redis, open_master
@@ -141,7 +141,7 @@ async def _join(
     if options.store is None:
         raise ConfigError("nowhere to join: wanted --store URL or --control URL")
     name = member if options.name else ""
-    connected = await connect_redis(stack, options.store, cold=options.cold)
+    connected = await connect_worker(stack, options)
     store, membership = await join_redis(
         stack, connected, member=member, name=name, picker=options.picker
     )

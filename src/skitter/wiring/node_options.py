@@ -17,6 +17,8 @@ class NodeOptions:
     """URL of a Redis or Valkey store."""
     cold: str | None = None
     """URL of a PostgreSQL database for the tails of long queues."""
+    index: str | None = None
+    """URL of a PostgreSQL database for the page index."""
     picker: Picker = Picker.HASH
     control: str | None = None
     """Address of a master, or the path of its socket."""

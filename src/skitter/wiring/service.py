@@ -37,6 +37,8 @@ class ServiceOptions(msgspec.Struct, frozen=True, kw_only=True):
     """URL of a store that many share; None for the master of ``data``."""
     cold: str | None = None
     """URL of a database for the tails of that store's long queues."""
+    index: str | None = None
+    """URL of a database for that store's page index."""
     allow_private: bool = False
     """Whether jobs may reach private, loopback and link-local addresses."""
     hosts: str | None = None
@@ -100,8 +102,7 @@ async def open_service(options: ServiceOptions) -> AsyncIterator[Service]:
         else:
             from skitter.wiring.service_store import open_shared  # noqa: PLC0415  brings a client
 
-            place = (options.store, options.cold, Path(options.data))
-            store, answer = await open_shared(stack, *place)
+            store, answer = await open_shared(stack, options, Path(options.data))
             service = Service(store, options, answer)
         async with service.stack:
             yield service

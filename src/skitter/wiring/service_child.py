@@ -14,7 +14,9 @@ from contextlib import suppress
 
 LISTEN = b"l"
 """What goes with a socket to accept connections from."""
-KEYS = frozenset({"SKITTER_STORE", "SKITTER_COLD", "SKITTER_TOKEN", "SKITTER_CONTROL"})
+KEYS = frozenset(
+    {"SKITTER_STORE", "SKITTER_COLD", "SKITTER_INDEX", "SKITTER_TOKEN", "SKITTER_CONTROL"}
+)
 """Variables that open stores and services: the process is told what it needs of them."""
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from skitter.crawl.inspect import Answer, Question, error_facts
 from skitter.errors import SkitterError
 from skitter.politeness.settings.live import LiveSettings
-from skitter.wiring.connect import PATIENCE_S, Connected, connect_redis
+from skitter.wiring.connect import PATIENCE_S, Connected, Place, connect_worker
 from skitter.wiring.job_access import add_job, keeper_of, refuse_unminded, store_of
 from skitter.wiring.job_keeper import line_of
 from skitter.wiring.look import Where, answer_from
@@ -17,12 +17,11 @@ from skitter.wiring.store import Store
 from skitter.wiring.undo import undo_in
 
 
-async def open_shared(
-    stack: AsyncExitStack, url: str, cold: str | None, data: Path
-) -> tuple[Store, Answer]:
+async def open_shared(stack: AsyncExitStack, place: Place, data: Path) -> tuple[Store, Answer]:
     """Open a store in Redis, and return it with who answers for it."""
-    connected = await connect_redis(stack, url, cold=cold, patience_s=PATIENCE_S)
-    answers = SharedAnswers(connected, url, data)
+    assert place.store is not None
+    connected = await connect_worker(stack, place, patience_s=PATIENCE_S)
+    answers = SharedAnswers(connected, place.store, data)
     await answers.open()
     return store_of(connected.frontier), answers.answer
 

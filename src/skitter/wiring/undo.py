@@ -59,7 +59,9 @@ async def _undo_in_directory(where: Where, data: Path, host: str) -> dict[str, o
 async def _undo_in_store(where: Where, host: str, cold: str | None) -> dict[str, object]:
     assert where.store is not None
     async with AsyncExitStack() as stack:
-        _, frontier = await connect_redis(stack, where.store, cold=cold, patience_s=PATIENCE_S)
+        _, frontier = await connect_redis(
+            stack, where.store, cold=cold, patience_s=PATIENCE_S, index=where.index
+        )
         return await undo_in(frontier, host, where)
 
 

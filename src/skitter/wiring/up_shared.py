@@ -73,6 +73,7 @@ async def open_shared_up(options: UpOptions, node: NodeOptions) -> AsyncIterator
             data=str(node.data),
             store=node.store,
             cold=node.cold,
+            index=node.index,
         )
         service = start_service(stack, told, listening, options.child)
         # The token is for people; members of a store need none.

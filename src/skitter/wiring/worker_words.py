@@ -12,12 +12,12 @@ PROGRAM_WORDS = len(worker_command())
 
 def node_crew(options: NodeOptions) -> Crew:
     """Return the workers of a machine, not yet started."""
-    return Crew(options.workers, lambda index: words_of(options, index), environment(options))
+    return Crew(options.workers, lambda place: words_of(options, place), environment(options))
 
 
-def words_of(options: NodeOptions, index: int) -> list[str]:
-    """Return the command line of a worker that works in place ``index``."""
-    args = ["node", "--index", str(index), "--concurrency", str(options.concurrency)]
+def words_of(options: NodeOptions, place: int) -> list[str]:
+    """Return the command line of a worker that works in that place."""
+    args = ["node", "--place", str(place), "--concurrency", str(options.concurrency)]
     args += ["--data", str(options.data)]
     if options.control is not None:
         args += ["--control", options.control]
@@ -42,6 +42,7 @@ def environment(options: NodeOptions) -> dict[str, str]:
     given = {
         "store": options.store,
         "cold": options.cold,
+        "index": options.index,
         "token": options.token,
         "control": None,
     }

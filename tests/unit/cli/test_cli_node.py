@@ -138,7 +138,7 @@ def test_a_workers_command_line_holds_no_secret(monkeypatch: pytest.MonkeyPatch)
     [one, two] = commands(NodeOptions(store=STORE, token="hush", workers=2, name="vega"))
     for index, worker in ((1, one), (2, two)):
         words = " ".join(worker._command)
-        assert f"node --index {index} " in words
+        assert f"node --place {index} " in words
         assert "--name vega" in words
         assert "hunter2" not in words
         assert "hush" not in words

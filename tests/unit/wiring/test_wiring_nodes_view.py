@@ -127,11 +127,11 @@ def test_a_node_is_shown_with_its_history() -> None:
     ended = ListedWorker(
         id=1, state=State.FINISHED, wanted=False, ended="stopped", ended_ms=NOW, log="/x/1.log"
     )
-    follower = running(2, follows=1, arguments=("node", "--index", "1"))
+    follower = running(2, follows=1, arguments=("node", "--place", "1"))
     facts = facts_of(node(ended, follower), Everyone(now_ms=NOW))
     assert (facts["health"], facts["limit"], facts["queued"]) == ("ok", 4, 12)
     workers = facts["workers"]
     assert isinstance(workers, list)
     assert (workers[0]["exit_reason"], workers[0]["log"]) == ("stopped", "/x/1.log")
     assert (workers[0]["health"], workers[0]["ended"]) == ("ended", "2025-06-15T15:06:40Z")
-    assert (workers[1]["follows"], workers[1]["arguments"]) == (1, ["node", "--index", "1"])
+    assert (workers[1]["follows"], workers[1]["arguments"]) == (1, ["node", "--place", "1"])

@@ -87,13 +87,15 @@ class PostgresStore:
     async def open(self) -> None:
         """Connect; tables and space are made where they are missing."""
         try:
-            from skitter.frontier.cold.schema import enter  # noqa: PLC0415  brings the client
+            from skitter.database.spaces import enter  # noqa: PLC0415  brings the client
+            from skitter.frontier.cold.schema import TABLES  # noqa: PLC0415
         except ImportError:
             raise ConfigError(
                 f"cold store {self._address.shown}: the client for PostgreSQL is missing;"
                 " pip install 'skitter[postgres]'"
             ) from None
-        self._database, self._identity = await enter(self._address, self._space)
+        self._database, (identity, _) = await enter(self._address, self._space, TABLES)
+        self._identity = str(identity)
 
     async def close(self) -> None:
         """End the connection."""

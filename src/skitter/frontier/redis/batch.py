@@ -20,6 +20,8 @@ class Batch:
         self.accepted: list[Ack] = []
         self.near: dict[int, list[Link]] = {}
         """Links that are queued in the step that ends their lease, by lease."""
+        self.orders: dict[int, int] = {}
+        """The orders of what leases bring, by lease, where that matters."""
         for ack in acks:
             if ack.lease.id in self.live:
                 self.stale.append(ack.lease.id)

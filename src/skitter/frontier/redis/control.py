@@ -15,6 +15,7 @@ from skitter.frontier.redis.core import Ask, Core
 from skitter.frontier.redis.keys import SPREAD
 from skitter.frontier.redis.library import function
 from skitter.frontier.redis.marks import scan_hashes
+from skitter.frontier.redis.pages import Pages
 from skitter.frontier.redis.tails import Tails
 from skitter.frontier.redis.wire import fingerprint_words, read_hint, read_unparked
 from skitter.types import Fingerprint, HostKey, JobNumber, PageClass
@@ -28,10 +29,11 @@ IN_COLD = 2
 class Control:
     """Changes that are asked for by a person or a job, not by the crawl."""
 
-    def __init__(self, core: Core, agenda: Agenda, tails: Tails) -> None:
+    def __init__(self, core: Core, agenda: Agenda, tails: Tails, pages: Pages) -> None:
         self._core = core
         self._agenda = agenda
         self._tails = tails
+        self._pages = pages
 
     async def put_job(self, entry: JobEntry) -> JobNumber:
         """Create or update a job."""
@@ -124,6 +126,7 @@ class Control:
     async def drop_job(self, job: JobNumber) -> None:
         """Forget a job and everything of it."""
         core = self._core
+        self._pages.require()
         entry = await core.fresh_entry(job)
         if entry.state is not JobState.CANCEL:
             await self.set_state(job, JobState.CANCEL)
@@ -133,6 +136,8 @@ class Control:
         while tags:
             left = await core.call_many([(tag, "drop_job", (job,)) for tag in tags])
             tags = [tag for tag, keys in zip(tags, left, strict=True) if keys]
+        if self._pages.elsewhere:
+            await self._pages.drop_job(job)
         await self._drop_marks(job)
         await core.nodes.run(core.keys.jobs, "HDEL", core.keys.jobs, job)
         await core.nodes.run(core.keys.numbers, "HDEL", core.keys.numbers, entry.id)
@@ -182,6 +187,14 @@ class Control:
 
     async def forget(self, job: JobNumber, host: HostKey, fp: Fingerprint, *, again: bool) -> bool:
         """Make one URL unknown."""
+        if self._pages.elsewhere and not again:
+            self._pages.require()
+        forgotten = await self._forget(job, host, fp, again=again)
+        if forgotten and not again and self._pages.elsewhere:
+            await self._pages.forget(job, fp)
+        return forgotten
+
+    async def _forget(self, job: JobNumber, host: HostKey, fp: Fingerprint, *, again: bool) -> bool:
         tag = self._core.keys.tag_of_host(host)
         searched, misses = 0, 0
         while True:

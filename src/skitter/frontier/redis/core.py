@@ -87,6 +87,11 @@ class Core:
         kind = entry.partition if entry is not None else Partition.HOST
         return self.host(name) if kind is Partition.HOST else self.host(name, kind)
 
+    def has_outbox(self, job: JobNumber) -> bool:
+        """Tell whether records of a job wait for who writes them; perhaps, if it is not known."""
+        entry = self._jobs.get(job)
+        return entry is None or entry.outbox
+
     async def open(self) -> None:
         """Learn what the store is like."""
         told = await self.nodes.run(self.keys.meta, "INFO", "cluster")

@@ -4,6 +4,7 @@ Every verb is one script per tag it concerns, and every script may be called twi
 decide are the server's.
 """
 
+import math
 import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import blake2b
@@ -26,6 +27,7 @@ from skitter.frontier.model import (
     Receipt,
     SeenOptions,
 )
+from skitter.frontier.pages.base import PageStore
 from skitter.frontier.redis.address import LAYOUT_VERSION
 from skitter.frontier.redis.agenda import Agenda
 from skitter.frontier.redis.control import Control
@@ -33,12 +35,14 @@ from skitter.frontier.redis.core import Core
 from skitter.frontier.redis.events import Events
 from skitter.frontier.redis.gates import Gates
 from skitter.frontier.redis.handout import Handout
+from skitter.frontier.redis.home import index_home, refuse_other, settle_index, told_home
 from skitter.frontier.redis.intake import Intake
 from skitter.frontier.redis.library import library
 from skitter.frontier.redis.marks import Marks
 from skitter.frontier.redis.moving import Moving
 from skitter.frontier.redis.nodes import Nodes
 from skitter.frontier.redis.owning import Owning
+from skitter.frontier.redis.pages import READING_S, Pages
 from skitter.frontier.redis.questions import Questions
 from skitter.frontier.redis.reading import Reading
 from skitter.frontier.redis.series import SeriesBook
@@ -79,14 +83,15 @@ class RedisFrontier(Questions):
         self._owning = Owning(core)
         self._tails = tails = Tails(core, self._agenda)
         marks = Marks(nodes, core.keys)
-        self._intake = Intake(core, self._owning, self._agenda, marks, tails)
-        self._control = Control(core, self._agenda, tails)
+        self._pages = pages = Pages()
+        self._intake = Intake(core, self._owning, self._agenda, marks, tails, pages)
+        self._control = Control(core, self._agenda, tails, pages)
         self._handout = Handout(core, self._owning, self._agenda, tails, self._control.unpark)
         self._gates = Gates(core, self._owning, self._agenda)
         self._turns = Turns(core)
         self._windows = Windows(core)
         self._tuner = Tuner(core, self._agenda)
-        self._reading = Reading(nodes, core.keys, core.now_word, tails)
+        self._reading = Reading(nodes, core.keys, core.now_word, tails, pages)
         self._events = Events(nodes, core.keys)
         self._stirs = Stirs(nodes, core.keys, self._agenda)
         self._series = SeriesBook(nodes, core.keys, core.clock.now_ms)
@@ -102,6 +107,7 @@ class RedisFrontier(Questions):
         await self._nodes.load(library())
         await self._core.open()
         self.secret = await self._prepare()
+        await self._find_pages()
 
     async def open_to_read(self) -> bool:
         """Make ready for questions alone: nothing is written. False when no crawl is there."""
@@ -111,7 +117,13 @@ class RedisFrontier(Questions):
             return False
         await self._nodes.load(library(), when_missing=True)
         self.secret = bytes(secret)
+        await self._find_pages()
         return True
+
+    async def _find_pages(self) -> None:
+        """Find out whether the page index is elsewhere."""
+        if home := await index_home(self._nodes, self.keys):
+            self._pages.miss(home.shown)
 
     async def _prepare(self) -> bytes:
         """Check or write what the store says of itself; answers its secret."""
@@ -143,11 +155,48 @@ class RedisFrontier(Questions):
         await nodes.run_many([(name, ("HSET", name, "cold", str(sizes))) for name in names])
         self._tails.use(cold)
 
+    async def keep_pages(self, store: PageStore, patience_s: float = math.inf) -> None:
+        """Keep the page index in an open store; it has one for good.
+
+        Questions to a page index in trouble wait until it is over where calls to the store do, else
+        for ``READING_S``; acks wait in any case.
+        """
+        await settle_index(self._nodes, self.keys, store)
+        self._pages.use(store, patience_s if math.isinf(patience_s) else READING_S)
+
+    async def read_pages(self, store: PageStore) -> None:
+        """Read the page index from an open store, if this one has it elsewhere."""
+        if home := await index_home(self._nodes, self.keys):
+            refuse_other(home, store)
+            self._pages.use(store, READING_S)
+
+    @property
+    def has_pages_elsewhere(self) -> bool:
+        """Whether the page index is not in Redis itself."""
+        return self._pages.elsewhere
+
+    def require_pages(self) -> None:
+        """Raise when the page index is elsewhere, and this process was not told how to get in."""
+        self._pages.require()
+
+    async def told_home(self) -> str:
+        """Return in a line for a person where the page index is."""
+        return await told_home(self._nodes, self.keys)
+
+    def space(self, kind: bytes) -> str:
+        """Return what sets this store apart from others with such things in the same database."""
+        digest = blake2b(self.secret, digest_size=8, person=kind).hexdigest()
+        return f"{self._nodes.address.namespace}-{digest}"
+
     @property
     def cold_space(self) -> str:
         """What sets this store apart from others whose tails are in the same database."""
-        digest = blake2b(self.secret, digest_size=8, person=b"cold").hexdigest()
-        return f"{self._nodes.address.namespace}-{digest}"
+        return self.space(b"cold")
+
+    @property
+    def pages_space(self) -> str:
+        """What sets this store apart from others whose page index is in the same database."""
+        return self.space(b"pages")
 
     async def cold_identity(self) -> str:
         """Return which cold store has the tails of long queues; "" for none."""
@@ -164,7 +213,7 @@ class RedisFrontier(Questions):
     @property
     def trouble(self) -> str:
         """Why the verbs wait, in words; "" while the store answers."""
-        return self._nodes.trouble or self._tails.trouble
+        return self._nodes.trouble or self._pages.trouble or self._tails.trouble
 
     async def own(
         self, member: str, slots: Iterable[int], ttl_ms: int = OWNER_TTL_MS

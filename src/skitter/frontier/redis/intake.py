@@ -1,9 +1,9 @@
 """What comes in: offered links, and the acks that end leases.
 
 A step is atomic within one tag. Over several the order makes it safe: marks and news first, then
-links into other tags, then the acks with the links of their own tag, and last what an accepted ack
-leaves behind elsewhere (hops, gates, content digests). A crash on the way may repeat a fetch and
-loses nothing.
+notes for a page index that is not in Redis, then links into other tags, then the acks with the
+links of their own tag, and last what an accepted ack leaves behind elsewhere (hops, gates, content
+digests). A crash on the way may repeat a fetch and loses nothing.
 """
 
 import asyncio
@@ -26,7 +26,9 @@ from skitter.frontier.redis.batch import MOST_LINKS, Batch, chunks
 from skitter.frontier.redis.bounds import Bounds
 from skitter.frontier.redis.core import Ask, Core, NoSuchJob
 from skitter.frontier.redis.marks import Marks
+from skitter.frontier.redis.notes import pack_note
 from skitter.frontier.redis.owning import Owning
+from skitter.frontier.redis.pages import Pages, leaves
 from skitter.frontier.redis.records import MAX_URL_CHARS
 from skitter.frontier.redis.tails import Tails
 from skitter.frontier.redis.wire import (
@@ -74,9 +76,16 @@ class Intake:
     """Offers and acks."""
 
     def __init__(
-        self, core: Core, owning: Owning, agenda: Agenda, marks: Marks, tails: Tails
+        self,
+        core: Core,
+        owning: Owning,
+        agenda: Agenda,
+        marks: Marks,
+        tails: Tails,
+        pages: Pages,
     ) -> None:
         self._tails = tails
+        self._pages = pages
         self._wide = owning.wide
         self._core = core
         self._owning = owning
@@ -211,6 +220,9 @@ class Intake:
             rooms = await self._bounds.rooms({link.job for link in found})
             await self._wide.note(found)
             await self._hold(batch, everyone=bool(rooms))
+            if self._pages.elsewhere:
+                while not await self._pages.put(batch.live.values(), batch.orders):
+                    await self._hold(batch, everyone=bool(rooms))
             total = _Sum()
             links = self._split(batch, everything=bool(rooms))
             await self._offer(links, rooms, total)
@@ -229,18 +241,22 @@ class Intake:
     async def _hold(self, batch: Batch, *, everyone: bool) -> None:
         """Find out which leases are live, of acks that change more than their own tag."""
         by_tag: dict[int, list[Ack]] = {}
+        noted = self._pages.elsewhere
         for ack in batch.live.values():
             tag = ack.lease.slot % TAGS
-            if everyone or self._reaches_out(ack, tag):
+            if everyone or (noted and leaves(ack)) or self._reaches_out(ack, tag):
                 by_tag.setdefault(tag, []).append(ack)
         asked: list[Ask] = []
         for tag, some in by_tag.items():
             leases = b"".join(pack_meant(ack.lease) for ack in some)
-            asked.append((tag, "hold", (HOLD_MS, leases)))
+            asked.append((tag, "hold", (HOLD_MS, leases, int(noted))))
         for some, answer in zip(by_tag.values(), await self._core.call_many(asked), strict=True):
-            for ack, digit in zip(some, answer, strict=True):
+            digits, _, order = answer.partition(b" ")
+            for ack, digit in zip(some, digits, strict=True):
                 if digit == ord("0"):
                     batch.refuse(ack)
+                elif order:
+                    batch.orders[ack.lease.id] = int(order)
 
     def _reaches_out(self, ack: Ack, tag: int) -> bool:
         if ack.hops or len(ack.links) > MOST_LINKS:
@@ -294,16 +310,23 @@ class Intake:
             gates = core.gates_of(ack.lease.id)
             here = [host for host in gates if core.keys.tag_of_host(host) == tag]
             hops = [hop for hop in _hops(ack) if core.keys.tag_of_host(hop.host) == tag]
-            words.append(pack_ack(ack, here))
+            words.append(self._pack_ack(ack, here))
             words.append(self._pack_hops(ack, hops))
             words.append(self._pack_links(batch.near.get(ack.lease.id, ())))
         return tag, "ack", tuple(words)
+
+    def _pack_ack(self, ack: Ack, gates: Sequence[HostKey]) -> bytes:
+        if not self._pages.elsewhere:
+            return pack_ack(ack, gates, pack_note(ack.note))
+        waits = ack.listed and self._core.has_outbox(ack.lease.job)
+        return pack_ack(ack, gates, pack_note(ack.note) if waits else b"", elsewhere=True)
 
     def _pack_hops(self, ack: Ack, hops: Iterable[Hop]) -> bytes:
         by_host: dict[HostKey, list[Hop]] = {}
         for hop in hops:
             by_host.setdefault(hop.host, []).append(hop)
-        pointer = pointer_to(ack.lease.url) if ack.note else b""
+        here = ack.note and not self._pages.elsewhere
+        pointer = pointer_to(ack.lease.url) if here else b""
         return b"".join(
             pack_hops(self._core.host(host), ack.lease.job, some, pointer)
             for host, some in by_host.items()
@@ -334,7 +357,8 @@ class Intake:
             asked.append((tag, "settle", words))
         await core.call_many(asked)
         self._agenda.doubt(gates)
-        await self._keep_contents(batch.accepted)
+        if not self._pages.elsewhere:
+            await self._keep_contents(batch.accepted)
 
     async def _keep_contents(self, accepted: Iterable[Ack]) -> None:
         commands = []

@@ -21,6 +21,7 @@ from skitter.frontier.redis.library import function
 from skitter.frontier.redis.marks import Marks, scan_hashes
 from skitter.frontier.redis.nodes import Call, Nodes
 from skitter.frontier.redis.notes import unpack_note
+from skitter.frontier.redis.pages import Pages
 from skitter.frontier.redis.records import unpack_record
 from skitter.frontier.redis.tails import Tails
 from skitter.types import Fingerprint, HostKey, JobNumber
@@ -42,13 +43,14 @@ _STATES = {
     b"x": UrlState.DEAD,
     b"o": UrlState.DROPPED,
 }
-_QUEUED = b"q"
+_QUEUED, _UNKNOWN = b"q", b"u"
 _HOSTS, _LOOK, _SEEN = function("hosts"), function("look"), function("seen")
 _TAGS_TOGETHER = 32
 _MOST_WALKS = 8
 _MOST_GIVEN = 250_000
 _PLACE = struct.Struct(">HQIQ")
-_raw = struct.Struct(">Q").pack
+_fp = struct.Struct(">Q")
+_raw = _fp.pack
 _decode_job = msgspec.json.Decoder(JobEntry).decode
 
 
@@ -56,9 +58,15 @@ class Reading:
     """Implements ``FrontierReader`` on the keys of one namespace."""
 
     def __init__(
-        self, nodes: Nodes, keys: Keys, now: Callable[[], int], tails: Tails | None = None
+        self,
+        nodes: Nodes,
+        keys: Keys,
+        now: Callable[[], int],
+        tails: Tails | None = None,
+        pages: Pages | None = None,
     ) -> None:
         self._tails = tails
+        self._pages = pages or Pages()
         self._nodes = nodes
         self._keys = keys
         self._now = now
@@ -128,10 +136,14 @@ class Reading:
         if state == _QUEUED and not stored and self._tails is not None:
             for found in await self._tails.find(job, host, fp):
                 stored, rank = found.record, found.rank
+        if state != _UNKNOWN and self._pages.elsewhere:
+            [plain] = await self._pages.get([(job, fp)])
+        else:
+            plain = unpack_note(note)
         record = unpack_record(stored) if stored else None
         return Sighting(
             state=_STATES[state],
-            note=unpack_note(note),
+            note=plain,
             link=record.link(host, job, rank) if record else None,
             attempts=record.attempts if record else 0,
             due_ms=int(float(due)) if due else None,
@@ -172,6 +184,9 @@ class Reading:
 
     async def note(self, job: JobNumber, host: HostKey, fp: Fingerprint) -> bytes:
         """Return what the page index keeps of one URL; b"" for nothing."""
+        if self._pages.elsewhere:
+            [note] = await self._pages.get([(job, fp)])
+            return note
         key = self._keys.notes(self._keys.tag_of_host(host), job)
         return unpack_note(await self._nodes.run(key, "HGET", key, signed(fp)))
 
@@ -179,6 +194,8 @@ class Reading:
         self, wanted: Sequence[tuple[JobNumber, HostKey, Fingerprint]]
     ) -> list[bytes]:
         """Return the notes of many URLs: one command for each tag and job."""
+        if self._pages.elsewhere:
+            return await self._pages.get([(job, fp) for job, _, fp in wanted])
         places: dict[str, list[int]] = defaultdict(list)
         for at, (job, host, _) in enumerate(wanted):
             places[self._keys.notes(self._keys.tag_of_host(host), job)].append(at)
@@ -200,6 +217,8 @@ class Reading:
         A note that is there all the time is found. One that is written meanwhile may be found twice
         if another process goes on with the walk.
         """
+        if self._pages.elsewhere:
+            return await self._walk(job, after, limit)
         place = _Place.read(after) if after else _Place(0, 0, 0, secrets.randbits(64))
         found: list[bytes] = []
         while place.tag < TAGS and len(found) < limit:
@@ -212,6 +231,13 @@ class Reading:
         if place.tag == TAGS:
             self._given.pop(place.walk, None)
         return [unpack_note(note) for note in found], place.pack() if place.tag < TAGS else b""
+
+    async def _walk(self, job: JobNumber, after: bytes, limit: int) -> tuple[list[bytes], bytes]:
+        """Return notes that are elsewhere, in the order of their fingerprints there."""
+        last = Fingerprint(_fp.unpack(after)[0]) if after else None
+        rows = await self._pages.walk(job, last, limit)
+        place = _raw(rows[-1][0]) if rows and len(rows) == limit else b""
+        return [note for _, note in rows], place
 
     async def _whole_tags(
         self, job: JobNumber, place: "_Place", room: int
@@ -269,6 +295,8 @@ class Reading:
 
     async def contents(self, job: JobNumber, digests: Sequence[bytes]) -> list[str | None]:
         """Return for each content hash the first URL of the job whose page had it."""
+        if self._pages.elsewhere:
+            return await self._pages.contents(job, digests)
         keys = [self._keys.contents(self._keys.tag_of_digest(digest), job) for digest in digests]
         asked = [(key, ("HGET", key, digest)) for key, digest in zip(keys, digests, strict=True)]
         found = await self._nodes.run_many(asked)

@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 from skitter.frontier.model import Ack, Freed, Hop, Lease, Link
 from skitter.frontier.redis.keys import signed
-from skitter.frontier.redis.notes import pack_note
 from skitter.frontier.redis.records import (
     HEAD,
     HEAD_BYTES,
@@ -162,13 +161,15 @@ def pack_meant(lease: Lease) -> bytes:
     return _u8(len(words)) + words + _fence_fp(lease.fence, lease.fp)
 
 
-def pack_ack(ack: Ack, gates: Iterable[HostKey]) -> bytes:
-    """Write one ack without its links and hops."""
+def pack_ack(ack: Ack, gates: Iterable[HostKey], note: bytes, *, elsewhere: bool = False) -> bytes:
+    """Write one ack without its links and hops; ``note`` is packed.
+
+    With ``elsewhere`` the page index has the note already, and it is for the outputs alone.
+    """
     fp = signed(ack.lease.fp).encode()
     at_ms = 0 if ack.at_ms is None else max(1, ack.at_ms)
-    note = pack_note(ack.note)
-    listed = ack.listed and bool(note)
-    parts = [pack_meant(ack.lease), _u8(len(fp)), fp, _ending(ack.result, listed, at_ms, len(note))]
+    flags = (ack.listed and bool(note)) + 2 * elsewhere
+    parts = [pack_meant(ack.lease), _u8(len(fp)), fp, _ending(ack.result, flags, at_ms, len(note))]
     parts += (note, _u8(len(ack.tally)))
     for name, amount in ack.tally:
         parts += (_short(name.encode()), _amount(amount))

@@ -46,7 +46,7 @@ def run(made: Roster, pid: int = 100) -> list[int]:
     """Start what is to be started; return who."""
     begun = []
     for worker in made.due():
-        made.begin(worker.id, lambda one: ("node", "--index", str(one.place)))
+        made.begin(worker.id, lambda one: ("node", "--place", str(one.place)))
         made.began(worker.id, pid + worker.id, 7)
         begun.append(worker.id)
     return begun

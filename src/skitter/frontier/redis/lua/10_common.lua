@@ -62,7 +62,7 @@ do
       local time = redis.call('TIME')
       now = time[1] * 1000 + math.floor(time[2] / 1000)
     end
-    local kept = redis.call('HMGET', anchor, 'frozen', 'turn', 'seq', 'cold', 'wide')
+    local kept = redis.call('HMGET', anchor, 'frozen', 'turn', 'seq', 'cold', 'wide', 'index')
     if kept[1] and kept[1] ~= '0' then refuse('FROZEN', 'this part of the store is being moved') end
     return {
       P = anchor:sub(1, -2),
@@ -85,6 +85,7 @@ do
       due = LATER,
       cold = kept[4] and cold_sizes(kept[4]) or nil,
       wide = kept[5],
+      index = kept[6],
     }
   end
 

@@ -2,15 +2,18 @@
 --
 -- KEYS[1] anchor
 -- ARGV    now; session; request: the number of this call; then for each ack three texts:
---         - >Bc0 lease, I4 fence, c8 fp as bytes, Bc0 fp, B result, B whether the note is a record
---           for the outputs, I8 when to try again or 0, I4c0 note, B n, n times (I2c0 counter,
---           i8 what is added), B n, n times I2c0 host of this tag whose gate the lease may hold
+--         - >Bc0 lease, I4 fence, c8 fp as bytes, Bc0 fp, B result, B 1 if the note is a record for
+--           the outputs plus 2 if the page index is elsewhere, I8 when to try again or 0, I4c0 note,
+--           B n, n times (I2c0 counter, i8 what is added), B n, n times I2c0 host of this tag whose
+--           gate the lease may hold
 --         - hops, as for take_hops
 --         - links, as for offer
+-- A note that the page index elsewhere should have is refused.
 -- Result  >I4 new, I4 beyond the bound, I4 queued, I8, I8, B as for offer, then for each ack A
 --         (accepted) or S (stale); or "NOJOB" and a job's number, with nothing changed
 do
   local DONE, RETRY, DEAD, DEFER = 0, 1, 2, 3
+  local ELSEWHERE = 2
 
   local function again(record, result)
     if result == RETRY then
@@ -77,8 +80,8 @@ do
     local H, job = host_of(S, lease[HOST]), lease[JOB]
     H.mine = true
     follow_result(S, H, lease, fp, result, when)
-    if note ~= '' then redis.call('HSET', S.P .. 'n:' .. job, fp, note) end
-    local J = listed == 1 and job_of(S, job)
+    if note ~= '' and listed < ELSEWHERE then redis.call('HSET', S.P .. 'n:' .. job, fp, note) end
+    local J = listed % 2 == 1 and job_of(S, job)
     if J and J.outbox then
       local visit = struct.unpack('>I2', lease[RECORD], 8)
       redis.call('XADD', S.P .. 's:' .. job, '*', 'r', note, 'k',
@@ -91,6 +94,17 @@ do
     touch(S, H)
     end_lease(S, id)
     return true
+  end
+
+  -- Ends the call if it would keep here what belongs into the page index elsewhere.
+  local function refuse_notes(S, args)
+    if not S.index then return end
+    for place = 4, #args, 3 do
+      local _, _, _, _, _, listed, _, note = struct.unpack('>Bc0I4c8Bc0BBI8I4c0', args[place])
+      if note ~= '' and listed < ELSEWHERE then
+        refuse('INDEXED', 'keeps its page index in PostgreSQL now; start again with --index URL')
+      end
+    end
   end
 
   local function missing_job(S, args)
@@ -109,6 +123,7 @@ do
     local session, request = args[2], args[3]
     local last = redis.call('HGET', S.P .. 'Q', 'a:' .. session)
     if last and last:sub(1, #request + 1) == request .. ' ' then return last:sub(#request + 2) end
+    refuse_notes(S, args)
     local missing = missing_job(S, args)
     if missing then return nojob(missing) end
     sets_begin()

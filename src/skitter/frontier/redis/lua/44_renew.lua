@@ -6,8 +6,9 @@
 --
 -- skitter2_hold: tells which leases are live, and keeps those from ending in the next moments.
 --
--- ARGV    now, ms, leases: many times (>Bc0 id, I4 fence, c8 fp as bytes)
--- Result  for each lease 1 or 0
+-- ARGV    now, ms, leases: many times (>Bc0 id, I4 fence, c8 fp as bytes), "" or 1 for a number
+-- Result  for each lease 1 or 0; then, if it is asked for, a blank and the order of what these leases
+--         bring: more than that of every call before
 --
 -- skitter2_left: tells how long a lease lasts.
 --
@@ -36,6 +37,14 @@ do
     return table.concat(answer)
   end
 
+  -- The time, unless it went back: then a number as little above the last one as can be.
+  local function next_order(S)
+    local last = tonumber(redis.call('HGET', S.anchor, 'noted')) or 0
+    local order = string.format('%.0f', math.max(S.now, last + 1))
+    redis.call('HSET', S.anchor, 'noted', order)
+    return order
+  end
+
   local function hold(keys, args)
     local S = begin(keys, args)
     local until_ms = S.now + tonumber(args[2])
@@ -50,6 +59,7 @@ do
         answer[#answer + 1] = '0'
       end
     end
+    if args[4] == '1' then answer[#answer + 1] = ' ' .. next_order(S) end
     return table.concat(answer)
   end
 

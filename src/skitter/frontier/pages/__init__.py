@@ -1,0 +1,1 @@
+"""Where the page index is kept, outside of the frontier's memory."""

@@ -1,0 +1,118 @@
+"""The page index of a shared store in PostgreSQL: written by every member, read by everyone."""
+
+import json
+import secrets
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import postgres
+import pytest
+from clusters import ManyHosts, each_once, node
+from crawling import command, summary
+from stores import members_in, own_store
+
+pytestmark = pytest.mark.e2e
+
+
+@pytest.fixture(scope="module")
+def web() -> Iterator[ManyHosts]:
+    with ManyHosts(6, 8) as made:
+        yield made
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@cache
+def database() -> str:
+    """Make a database for records alone: what else tests keep in a page index is no JSON."""
+    name = f"pages_{secrets.token_hex(6)}"
+    postgres.shared_postgres().sql(f"CREATE DATABASE {name}")
+    return name
+
+
+def index_url() -> str:
+    return postgres.shared_postgres().url_of(database=database())
+
+
+def shown() -> str:
+    return f"postgresql://127.0.0.1:{postgres.shared_postgres().port}/{database()}"
+
+
+def test_members_write_it_and_everyone_reads_it(web: ManyHosts, tmp_path: Path) -> None:
+    store, index = own_store(), index_url()
+    place = ("--store", store, "--index", index)
+    run = web.run(tmp_path, *place)
+    with node(tmp_path / "node", run, *place, "--workers", "2") as helper:
+        helper.until_told(f"page index: in PostgreSQL, {shown()}")
+        helper.until("two members", lambda: members_in(store) == 2)
+        done = run.finish()
+        assert summary(done)["queued"] == 0
+        assert helper.interrupted() == 130
+    each_once(web, run.out)
+    records = {record["url"]: record for record in run.records()}
+
+    exported = command("job", "export", *place)
+    assert {json.loads(line)["url"] for line in exported.out.splitlines()} == set(records)
+    page = json.loads(command("page", web.entry, *place, "--json").out)
+    assert page["record"]["title"] == records[web.entry]["title"]
+    job = records[web.entry]["job"]
+    [(rows, oldest)] = postgres.shared_postgres().sql(
+        f"SELECT count(*), min(fetched_at) > now() - interval '1 hour'"
+        f" FROM skitter_page_records WHERE job = '{job}' AND outcome = 'ok'",
+        database(),
+    )
+    assert (rows, oldest) == (len(records), True)
+
+
+def test_a_store_with_a_page_index_elsewhere_is_joined_by_who_names_it(
+    web: ManyHosts, tmp_path: Path
+) -> None:
+    store, index = own_store(), index_url()
+    run = web.run(tmp_path, "--store", store, "--pages", "3")
+    began = command(*run.command("--index", index)[1:], "--no-quiet")
+    assert began.code == 0, began
+    assert f"page index: in PostgreSQL, {shown()}" in began.err
+    crawl = ("crawl", web.entry, "--allow-private", "--data", tmp_path / "x")
+    for ended in (
+        command("node", "--store", store, "--workers", "1", "--idle-exit", "1"),
+        command(*crawl, "--store", store),
+        command("page", web.entry, "--store", store),
+        command("job", "export", "--store", store),
+    ):
+        assert (ended.code, ended.out) == (2, ""), ended
+        [line] = [line for line in ended.err.splitlines() if "append-only" not in line]
+        assert f"name it with --index {shown()} (or SKITTER_INDEX)" in line
+    assert command("job", "list", "--store", store).code == 0
+
+    bad = postgres.shared_postgres().url_of(password="hunter2", database=database())
+    other = postgres.shared_postgres().url_of(database="template1")
+    for words, said in (
+        (("node", "--workers", "1"), "does not know this user and password"),
+        (crawl, "does not know this user and password"),
+        (("page", web.entry), "does not know this user and password"),
+    ):
+        ended = command(*words, "--store", store, "--index", bad)
+        assert ended.code == 2
+        assert said in ended.err
+        assert "hunter2" not in ended.err
+    ended = command("page", web.entry, "--store", store, "--index", other)
+    assert ended.code == 2
+    assert "has nothing of this store" in ended.err
+
+
+def test_a_page_index_without_a_store_is_named(tmp_path: Path) -> None:
+    index = "postgresql://me:hunter2@127.0.0.1/pages"
+    for words in (
+        ("crawl", "http://127.0.0.1:9/", "--data", tmp_path / "d"),
+        ("node", "--control", "http://127.0.0.1:9"),
+        ("up", "--data", tmp_path / "up", "--port", "0"),
+    ):
+        ended = command(*words, "--index", index)
+        assert ended.code == 2
+        assert "--index: without --store the page index is in the state directory" in ended.err
+        assert "hunter2" not in ended.err
