@@ -219,6 +219,24 @@ def await_output(command: Command, words: str, seconds: float = 30) -> None:
         time.sleep(0.02)
 
 
+@pytest.mark.timeout(0 if SOAK else 120)
+def test_one_word_is_enough_for_a_crawl_whose_store_stays_away(
+    tmp_path: Path, small_web: LedgerWeb
+) -> None:
+    with (
+        start_redis(tmp_path / "redis", options=SAFE) as store,
+        World(tmp_path, small_web, store) as w,
+    ):
+        w.begin("two-a")
+        store.kill()
+        waits_and_says(w, "does not answer")
+        for command in (w.nodes["two-a"], w.crawl):
+            command.send(signal.SIGTERM)
+        for command in (w.nodes["two-a"], w.crawl):
+            assert command.wait(15) == INTERRUPTED
+        assert "what was not acked is fetched again" in w.crawl.told
+
+
 CLOCKS = Path(__file__).with_name("wrong_clock.py")
 
 

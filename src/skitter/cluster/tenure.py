@@ -208,6 +208,9 @@ class Tenure:
         """
         self.retire()
         try:
+            # First: while the store does not answer, nothing could be drained.
+            async with asyncio.timeout(LEAVE_S):
+                await self._say_goodbye()
             async with asyncio.timeout(LEAVE_S + (self.drain_s if self._busy() else 0)):
                 await self._wind_up()
         except TimeoutError:
@@ -215,12 +218,14 @@ class Tenure:
         finally:
             self._let_go()
 
-    async def _wind_up(self) -> None:
+    async def _say_goodbye(self) -> None:
         if self._table is not None:
             try:
                 await self._meet(self._table)
             except ConfigError:
                 log.warning("another process has taken the name %s", self.name)
+
+    async def _wind_up(self) -> None:
         deadline = self._clock.boot() + self.drain_s
         while self._busy() and self._clock.boot() < deadline:
             async with self._one_at_a_time:

@@ -6,7 +6,9 @@ repeats a step and never a record.
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
+from contextlib import suppress
+from typing import Any, TypeVar
 
 from skitter.crawl.recording import job_mark, write_to_all
 from skitter.frontier.base import RecordSource
@@ -21,6 +23,12 @@ IDLE_S = 0.2
 SETTLE_S = 3.0
 """How long a writer that leaves goes on writing what others still bring."""
 
+CLOSE_S = 2.0
+"""How long the store may take for the last step."""
+LOOK_S = 0.1
+
+T = TypeVar("T")
+
 
 class Consumer:
     """Keeps the files of a job in step with its records."""
@@ -31,6 +39,8 @@ class Consumer:
         self._sinks = sinks
         self._lock = asyncio.Lock()
         self._closed = False
+        self._asking: asyncio.Future[Any] | None = None
+        """What the store is asked at this moment."""
         self.is_last: Callable[[], bool] = lambda: True
         """Tells whether nobody brings more: then everything is written, however long it takes."""
 
@@ -49,10 +59,19 @@ class Consumer:
                 return
 
     async def close(self) -> None:
-        """Begin nothing more, and wait for a step that was left alone."""
+        """Begin nothing more, and wait for a step that was left alone.
+
+        A store that does not answer is not waited for: as after a crash, the next run finds out
+        what the files hold.
+        """
         self._closed = True
-        async with self._lock:
-            pass
+        with suppress(TimeoutError):
+            async with asyncio.timeout(CLOSE_S), self._lock:
+                return
+        while self._lock.locked():
+            if self._asking is not None:
+                self._asking.cancel()
+            await asyncio.sleep(LOOK_S)
 
     async def _step(self) -> int:
         """Write what is there, at most a batch; answers how many records that were."""
@@ -65,16 +84,24 @@ class Consumer:
         async with self._lock:
             if self._closed:
                 return 0
-            entries = await self._source.read(BATCH)
+            entries = await self._ask(self._source.read(BATCH))
             if not entries:
                 # Members may be waiting for room, and would never bring what pushes these out.
-                await self._source.let_go(())
+                await self._ask(self._source.let_go(()))
                 return 0
             written = await write_to_all(self._sinks, Batch(None, [e.line for e in entries]))
             marks = {job_mark(self._job, name): mark for name, mark in written.items()}
-            await self._source.keep(marks, entries)
-            await self._source.let_go(entries)
+            await self._ask(self._source.keep(marks, entries))
+            await self._ask(self._source.let_go(entries))
             return len(entries)
+
+    async def _ask(self, call: Coroutine[Any, Any, T]) -> T:
+        """Wait for the store, which may be given up; files are always written to the end."""
+        self._asking = asyncio.ensure_future(call)
+        try:
+            return await self._asking
+        finally:
+            self._asking = None
 
 
 def _mark_as_told(step: asyncio.Future[int]) -> None:

@@ -128,6 +128,7 @@ class Desks:
         self._on_lost: Callable[[list[Visit]], None] = lambda _: None
         self._idle_since: dict[JobNumber, float] = {}
         self._tended = float("-inf")
+        self._broken_off = False
 
     def begin(
         self,
@@ -252,7 +253,13 @@ class Desks:
             await desk.committer.flush()
 
     def break_off(self) -> None:
-        """Give up everything that is not safe yet."""
+        """Give up everything that is not safe yet: the store does not answer."""
+        if not self._broken_off:
+            log.warning(
+                "the store does not answer and is not waited for: leases end by themselves, and"
+                " what was not acked is fetched again"
+            )
+        self._broken_off = True
         for desk in self.open.values():
             desk.committer.break_off()
 

@@ -212,6 +212,23 @@ async def test_close_waits_for_a_step_that_was_left_alone(sink: MemorySink) -> N
     await asyncio.gather(running, return_exceptions=True)
 
 
+async def test_a_store_that_never_answers_is_not_waited_for_at_the_end(
+    sink: MemorySink, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(consuming, "CLOSE_S", 0.05)
+    monkeypatch.setattr(consuming, "LOOK_S", 0.01)
+    source = Quiet([b"a"], [b"b"])
+    source.go_on.clear()
+    consumer = Consumer(source, JOB, [sink])
+    running = asyncio.create_task(consumer.run())
+    await asyncio.sleep(0.02)
+    running.cancel()
+    async with asyncio.timeout(10):
+        await consumer.close()
+    assert (sink.lines, source.done) == ([b"a"], []), "as after a crash"
+    await asyncio.gather(running, return_exceptions=True)
+
+
 async def test_a_writer_that_leaves_does_not_wait_until_others_end(
     sink: MemorySink, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -38,7 +38,7 @@ LEASE_MS: Final = 6_000
 RENEW_S: Final = 1.5
 PATIENCE_S: Final = 8.0
 """How long an earlier writer that was killed may still seem to be there."""
-CLOSE_S: Final = 3.0
+CLOSE_S: Final = 2.0
 HOLD_S: Final = 0.2
 """How long the servers of a Cluster are given to copy a ``keep`` when no other follows it."""
 SWEEP_S: Final = 0.5
