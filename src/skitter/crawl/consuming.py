@@ -39,7 +39,7 @@ class Consumer:
         self._sinks = sinks
         self._lock = asyncio.Lock()
         self._closed = False
-        self._asking: asyncio.Future[Any] | None = None
+        self._asking: asyncio.Task[Any] | None = None
         """What the store is asked at this moment."""
         self.is_last: Callable[[], bool] = lambda: True
         """Tells whether nobody brings more: then everything is written, however long it takes."""
@@ -97,9 +97,10 @@ class Consumer:
 
     async def _ask(self, call: Coroutine[Any, Any, T]) -> T:
         """Wait for the store, which may be given up; files are always written to the end."""
-        self._asking = asyncio.ensure_future(call)
+        asking = asyncio.ensure_future(call)
+        self._asking = asking
         try:
-            return await self._asking
+            return await asking
         finally:
             self._asking = None
 

@@ -1,7 +1,8 @@
 """``skitter up``: what flags, environment and file make of a master."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -123,3 +124,41 @@ def test_jobs_of_a_master_that_is_not_there(here: Path, words: list[str]) -> Non
     ended = command("job", *words, "--data", here / "state")
     assert ended.code == 2
     assert "nothing runs there and no crawl has begun; start it with: skitter up" in ended.err
+
+
+class Served:
+    """A service that is there."""
+
+    port = 8440
+    made_token = ""
+
+    def __init__(self, token: Path | None) -> None:
+        self.token = token
+
+    async def until_served(self) -> None:
+        """Return at once."""
+
+
+@pytest.mark.parametrize(
+    ("given", "kept", "said"),
+    [
+        ("short", None, "skitter: a token of 5 characters is soon guessed; wanted 16 or more\n"),
+        (LONG, None, ""),
+        ("", "by-hand", "skitter: a token of 7 characters is soon guessed; wanted 16 or more\n"),
+        ("", LONG, ""),
+    ],
+)
+async def test_a_weak_token_is_warned_of_on_this_machine(
+    here: Path, capsys: pytest.CaptureFixture[str], given: str, kept: str | None, said: str
+) -> None:
+    file = None if kept is None else here / "token"
+    if file is not None:
+        file.write_text(f"{kept}\n")
+
+    @asynccontextmanager
+    async def opened() -> AsyncIterator[Any]:
+        yield Served(file)
+
+    made = options(token=given or None, quiet=True)
+    async with up_run._announced(made, opened()):
+        assert capsys.readouterr().err == said
