@@ -138,11 +138,12 @@ class _Access:
         return True
 
     def headers(self, url: str, host: HostKey) -> Mapping[str, str]:
-        """Return the job's headers for its own sites, and our name."""
-        sites = self._with.manners.sites
+        """Return the job's headers, for its own sites among themselves, and our name."""
+        sites, page, home = self._with.manners.sites, self._trip, self._with.home
         named = sites.agent_header(host) if sites.renames else _NO_HEADERS
-        downgraded = self._trip.url.startswith("https") and not url.startswith("https")
-        if not self._own or downgraded or not self._with.home.contains(url, host):
+        downgraded = page.url.startswith("https") and not url.startswith("https")
+        at_home = home.contains(url, host) and home.contains(page.url, page.host)
+        if not self._own or downgraded or not at_home:
             return named
         return {**self._own.for_url(url, self._with.clock.now_ms() / 1000), **named}
 

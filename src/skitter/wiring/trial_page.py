@@ -65,10 +65,10 @@ class Errand:
 
     def access(self, page: str) -> PlainAccess:
         """Return what the scripts of a page may ask for."""
-        is_open = not page.startswith("https")
+        is_open, at_home = not page.startswith("https"), self._home.contains(page)
         return PlainAccess(
             self._allows,
-            lambda url: self._headers(url, own=is_open or url.startswith("https")),
+            lambda url: self._headers(url, own=at_home and (is_open or url.startswith("https"))),
         )
 
     async def _allows(self, url: str) -> bool:

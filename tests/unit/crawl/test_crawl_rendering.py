@@ -176,6 +176,20 @@ async def test_own_headers_stay_at_home(make_rig: MakeRig, script: Script) -> No
     assert "Cookie" not in sent[f"{CDN}/lib.js"]
 
 
+async def test_pages_of_others_do_not_get_own_headers_sent(
+    make_rig: MakeRig, script: Script, web: Web
+) -> None:
+    web.html(f"{CDN}/", "a page that is linked")
+    script.wants = [f"{SITE}/app.js"]
+    rig = await make_rig(http={"render": True, "cookies": {"session": "secret"}}, scope="any")
+    rig.equipment.home.add(HOME)
+    await rig.offer_links(1, f"{CDN}/")
+    await rig.visit()
+    assert script.got == [b"let a"]
+    sent = {request.url: request.headers for request in rig.fetcher.requests}
+    assert "Cookie" not in sent[f"{SITE}/app.js"]
+
+
 async def test_a_browser_that_dies_is_tried_again_later(make_rig: MakeRig, script: Script) -> None:
     script.fault = RenderError(HOME, "the browser died with it: gone")
     rig = await make_rig(http={"render": True, "tries": 2})
