@@ -6,7 +6,7 @@ host at a time, robots.txt is asked about each, and the same script is not fetch
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Hashable, Mapping
 from typing import Final, Protocol
 from weakref import WeakValueDictionary
 
@@ -15,11 +15,11 @@ from skitter.crawl.windows import PutOff
 from skitter.errors import FetchError, FrontierError
 from skitter.fetch.base import Fetcher, FetchLimits, Request, Response
 from skitter.fetch.browser.base import Answered, Wanted
-from skitter.fetch.browser.rules import told
+from skitter.fetch.browser.rules import may_be_read, told
 from skitter.fetch.redirects import Follow, NotRedirect, next_hop
 from skitter.job.spec import Job
 from skitter.types import HostKey
-from skitter.url.host import host_key
+from skitter.url.host import host_key, origin
 
 MOST_HOPS: Final = 5
 AT_ONCE: Final = 2
@@ -58,50 +58,46 @@ class SubRequests:
         self._at_once = max(AT_ONCE, job.polite.per_host)
         self._scripts = ScriptCache(clock)
         self._hosts: WeakValueDictionary[HostKey, asyncio.Semaphore] = WeakValueDictionary()
-        self._wanted: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
-        """By URL: who fetches a script while others wait for it."""
+        self._wanted: WeakValueDictionary[Hashable, asyncio.Lock] = WeakValueDictionary()
+        """By URL and asker: who fetches a script while others wait for it."""
 
     async def ask(self, access: Access, wanted: Wanted) -> Answered | None:
         """Get something for a page; None when that may not or cannot be."""
         if not wanted.is_script:
             return await self._get(access, wanted)
-        lock = self._wanted.setdefault(wanted.url, asyncio.Lock())
-        async with lock:
-            found = self._scripts.get(wanted.url)
+        key = _key(access, wanted)
+        async with self._wanted.setdefault(key, asyncio.Lock()):
+            found = self._scripts.get(key)
             if found is None:
                 found = await self._get(access, wanted)
                 if found is not None:
-                    self._scripts.keep(wanted.url, found)
+                    self._scripts.keep(key, found)
         return found if found is not None and len(found.body) <= wanted.most_bytes else None
 
     async def _get(self, access: Access, wanted: Wanted) -> Answered | None:
-        url = wanted.url.partition("#")[0]
+        way = _Way(wanted)
         for _ in range(MOST_HOPS + 1):
             try:
-                response = await self._request(access, wanted, url)
+                response = await self._request(access, wanted, way)
             except _FAILURES:
                 return None
-            hop = None if response is None else next_hop(url, response)
+            hop = None if response is None else next_hop(way.url, response)
             if isinstance(hop, Follow):
-                url = hop.url
+                way.go_on(hop.url)
             elif response is not None and isinstance(hop, NotRedirect):
-                return Answered(
-                    status=response.status,
-                    headers=_told(response),
-                    body=response.body,
-                )
+                return _answered(response) if way.lets_read(response) else None
             else:
                 return None
         return None
 
-    async def _request(self, access: Access, wanted: Wanted, url: str) -> Response | None:
-        host = host_key(url)
+    async def _request(self, access: Access, wanted: Wanted, way: "_Way") -> Response | None:
+        url, host = way.url, host_key(way.url)
         if not await access.allows(url, host):
             return None
         async with self._hosts.setdefault(host, asyncio.Semaphore(self._at_once)):
             request = Request(
                 url=url,
-                headers={**_own(wanted, url), **access.headers(url, host)},
+                headers=_merged(way.headers(), access.headers(url, host)),
                 limits=self._limits(wanted.most_bytes),
                 permit=access.permit,
                 ready=access.ready(host),
@@ -121,17 +117,57 @@ class SubRequests:
         )
 
 
-def _own(wanted: Wanted, url: str) -> Mapping[str, str]:
-    """Return the page's own headers; a redirect to another host gets none that may be secret."""
-    if host_key(url) == host_key(wanted.url):
-        return wanted.headers
-    return {name: value for name, value in wanted.headers.items() if name == "accept"}
+class _Way:
+    """The redirects of one request: where it is, and as whose it goes on."""
+
+    def __init__(self, wanted: Wanted) -> None:
+        self.url = wanted.url.partition("#")[0]
+        self._wanted = wanted
+        self._reader = wanted.headers.get("origin") or origin(self.url)
+        self._crossed = False
+
+    def go_on(self, url: str) -> None:
+        """Take the next step."""
+        here = origin(self.url)
+        if here != origin(url):
+            self._crossed = True
+            if here != self._reader:
+                # Neither of them speaks for the page (Fetch standard, HTTP-redirect fetch).
+                self._reader = "null"
+        self.url = url
+
+    def headers(self) -> Mapping[str, str]:
+        """Return the page's own headers; another origin gets none that may be secret."""
+        said = self._wanted.headers
+        if origin(self.url) == origin(self._wanted.url):
+            return said
+        kept = {"accept": said["accept"]} if "accept" in said else {}
+        return kept if self._wanted.is_script else {**kept, "origin": self._reader}
+
+    def lets_read(self, response: Response) -> bool:
+        """Tell whether the page may have the answer at the end."""
+        is_script = self._wanted.is_script
+        return not self._crossed or may_be_read(response.headers, self._reader, is_script=is_script)
 
 
-def _told(response: Response) -> dict[str, str]:
+def _key(access: Access, wanted: Wanted) -> Hashable:
+    """Return what an answer depends on: one that is for our own sites is for their pages alone."""
+    ours = access.headers(wanted.url, host_key(wanted.url))
+    return wanted.url, wanted.headers.get("origin"), frozenset(ours.items())
+
+
+def _merged(of_page: Mapping[str, str], ours: Mapping[str, str]) -> dict[str, str]:
+    """Return what is sent: where both say something, we do."""
+    taken = {name.lower() for name in ours}
+    return {**{name: of_page[name] for name in of_page if name not in taken}, **ours}
+
+
+def _answered(response: Response) -> Answered:
     headers = told(response.headers)
     cache = response.headers.get("cache-control")
-    return headers if cache is None else {**headers, "cache-control": cache}
+    if cache is not None:
+        headers["cache-control"] = cache
+    return Answered(status=response.status, headers=headers, body=response.body)
 
 
 class ScriptCache:
@@ -141,31 +177,31 @@ class ScriptCache:
         self._clock = clock
         self._most_bytes = most_bytes
         self._bytes = 0
-        self._kept: OrderedDict[str, tuple[float, Answered]] = OrderedDict()
+        self._kept: OrderedDict[Hashable, tuple[float, Answered]] = OrderedDict()
 
-    def get(self, url: str) -> Answered | None:
+    def get(self, key: Hashable) -> Answered | None:
         """Return a script that is kept."""
-        found = self._kept.get(url)
+        found = self._kept.get(key)
         if found is None:
             return None
         at, answer = found
         if self._clock.boot() - at > KEPT_S:
-            self._drop(url)
+            self._drop(key)
             return None
-        self._kept.move_to_end(url)
+        self._kept.move_to_end(key)
         return answer
 
-    def keep(self, url: str, answer: Answered) -> None:
+    def keep(self, key: Hashable, answer: Answered) -> None:
         """Keep a script that came, unless its server forbids that."""
         if answer.status != 200 or "no-store" in answer.headers.get("cache-control", ""):
             return
-        if url in self._kept:
-            self._drop(url)
-        self._kept[url] = (self._clock.boot(), answer)
+        if key in self._kept:
+            self._drop(key)
+        self._kept[key] = (self._clock.boot(), answer)
         self._bytes += len(answer.body)
         while self._bytes > self._most_bytes:
             self._drop(next(iter(self._kept)))
 
-    def _drop(self, url: str) -> None:
-        _, answer = self._kept.pop(url)
+    def _drop(self, key: Hashable) -> None:
+        _, answer = self._kept.pop(key)
         self._bytes -= len(answer.body)

@@ -10,7 +10,7 @@ from skitter.crawl.windows import PutOff
 from skitter.errors import AddressRefused, LeaseLost
 from skitter.fetch.base import Response
 from skitter.fetch.browser.base import Answered, Wanted
-from skitter.testing.fake_fetcher import FakeFetcher
+from skitter.testing.fake_fetcher import FakeFetcher, page
 from skitter.testing.virtual_clock import VirtualClock
 from skitter.types import HostKey
 
@@ -24,12 +24,13 @@ class Open:
         self.closed: set[str] = set()
         self.fault: Exception | None = None
         self.statuses: list[int] = []
+        self.said = {"User-Agent": "us"}
 
     async def allows(self, url: str, host: HostKey) -> bool:
         return url not in self.closed
 
     def headers(self, url: str, host: HostKey) -> Mapping[str, str]:
-        return {"User-Agent": "us"}
+        return self.said
 
     def ready(self, host: HostKey) -> Callable[[], Awaitable[None]] | None:
         return None
@@ -109,15 +110,60 @@ async def test_few_go_to_one_host_at_a_time(web: Web) -> None:
 async def test_each_hop_is_judged_and_loses_what_was_for_the_first_host(web: Web) -> None:
     rig = Rig(web)
     web.moved(f"{SITE}/old", f"{CDN}/new")
-    web.text(f"{CDN}/new", "data", "application/json")
+    web[f"{CDN}/new"] = readable_by("*")
     headers = {"accept": "*/*", "authorization": "secret", "x-key": "secret"}
     assert await rig.ask(f"{SITE}/old", **headers) == b"data"
     first, last = rig.fetcher.requests
     assert first.headers == {**headers, "User-Agent": "us"}
-    assert last.headers == {"accept": "*/*", "User-Agent": "us"}
+    assert last.headers == {"accept": "*/*", "origin": SITE, "User-Agent": "us"}
     rig.access.closed = {f"{CDN}/new"}
     assert await rig.ask(f"{SITE}/old") is None
     assert rig.asked.count(f"{CDN}/new") == 1
+
+
+def readable_by(origin: str) -> Response:
+    headers = {"content-type": "application/json"}
+    if origin:
+        headers["access-control-allow-origin"] = origin
+    return page(f"{CDN}/new", b"data", headers=headers)
+
+
+@pytest.mark.parametrize(
+    ("readers", "reads"), [("", False), ("*", True), (SITE, True), ("http://other.test", False)]
+)
+async def test_a_redirect_does_not_open_what_another_site_keeps_to_itself(
+    web: Web, readers: str, *, reads: bool
+) -> None:
+    rig = Rig(web)
+    web.moved(f"{SITE}/old", f"{CDN}/new")
+    web[f"{CDN}/new"] = readable_by(readers)
+    assert (await rig.ask(f"{SITE}/old") is not None) is reads
+    assert await rig.ask(f"{SITE}/old", is_script=True) is None
+
+
+async def test_after_two_sites_a_request_is_nobodys(web: Web) -> None:
+    rig = Rig(web)
+    web.moved(f"{SITE}/old", f"{CDN}/on")
+    web.moved(f"{CDN}/on", "http://third.test/new")
+    web["http://third.test/new"] = readable_by(SITE)
+    assert await rig.ask(f"{SITE}/old") is None
+    assert rig.fetcher.requests[-1].headers["origin"] == "null"
+
+
+async def test_what_we_say_goes_before_what_the_page_says(web: Web) -> None:
+    rig = Rig(web)
+    rig.access.said = {"Authorization": "ours"}
+    await rig.ask(f"{SITE}/b.json", authorization="of the page")
+    assert rig.fetcher.requests[0].headers == {"Authorization": "ours"}
+
+
+async def test_a_script_that_was_fetched_as_ours_is_for_our_pages(web: Web) -> None:
+    rig = Rig(web)
+    rig.access.said = {"Cookie": "session=secret"}
+    await rig.ask(f"{SITE}/a.js", is_script=True)
+    rig.access.said = {}
+    await rig.ask(f"{SITE}/a.js", is_script=True)
+    assert rig.asked == [f"{SITE}/a.js"] * 2
 
 
 async def test_a_circle_ends(web: Web) -> None:

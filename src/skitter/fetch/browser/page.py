@@ -10,7 +10,14 @@ from playwright.async_api import Browser, BrowserContext, Error, Page, Request, 
 
 from skitter.errors import RenderTimeout
 from skitter.fetch.browser.base import Answered, Rendered, Sheet, Wanted
-from skitter.fetch.browser.rules import Allowance, Verdict, empty_type, judge, passed_on
+from skitter.fetch.browser.rules import (
+    Allowance,
+    Verdict,
+    closed_to_others,
+    empty_type,
+    judge,
+    passed_on,
+)
 
 T = TypeVar("T")
 log = logging.getLogger(__name__)
@@ -216,7 +223,8 @@ class _Show:
             await route.abort("blockedbyclient")
             return
         self._allowance.spend(len(answer.body))
-        await route.fulfill(status=answer.status, headers=dict(answer.headers), body=answer.body)
+        headers = closed_to_others(answer.headers, request.url)
+        await route.fulfill(status=answer.status, headers=headers, body=answer.body)
 
     async def _ask(self, wanted: Wanted) -> Answered | None:
         """Ask in a task that ends with the page: this one belongs to the browser's library."""

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from enum import Enum, auto
 from typing import Final
 
+from skitter.url.host import origin
+
 MOST_REQUESTS: Final = 60
 """Scripts and data that one page may ask for."""
 MOST_BYTES: Final = 16 * 1024 * 1024
@@ -15,6 +17,7 @@ _EMPTY: Final = {"stylesheet": "text/css", "document": "text/html"}
 _PASSED_ON: Final = frozenset({"accept", "authorization", "origin", "referer"})
 _TOLD: Final = ("access-control-", "x-")
 _TOLD_NAMES: Final = frozenset({"content-type", "etag", "last-modified", "link"})
+_READERS: Final = "access-control-allow-origin"
 
 
 class Verdict(Enum):
@@ -85,3 +88,23 @@ def told(headers: Mapping[str, str]) -> dict[str, str]:
         for name, value in headers.items()
         if name in _TOLD_NAMES or name.startswith(_TOLD)
     }
+
+
+def closed_to_others(headers: Mapping[str, str], url: str) -> dict[str, str]:
+    """Return an answer's headers, which say in any case who may read it: else nobody else may.
+
+    Playwright opens every answer that says nothing to the page that asks for it.
+    """
+    return {_READERS: origin(url), **headers}
+
+
+def may_be_read(headers: Mapping[str, str], reader: str, *, is_script: bool) -> bool:
+    """Tell whether a page may have an answer to which another origin has led it.
+
+    The browser cannot judge that: it is not told of redirects. ``reader`` is the origin of the
+    page, or "null" after several.
+    """
+    if is_script:
+        # Others would say in the words of an error what is in them.
+        return headers.get("content-type", "").partition(";")[0].strip().endswith("script")
+    return headers.get(_READERS, "") in ("*", reader)

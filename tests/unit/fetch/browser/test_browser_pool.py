@@ -105,6 +105,22 @@ async def test_scripts_run_with_what_they_ask_for() -> None:
     assert not browsers()
 
 
+READS = """<script>(async () => {
+  const of = (url) => fetch(url).then((it) => it.text()).catch(() => "nothing");
+  const module = await import("http://other.test/data.json", {with: {type: "json"}})
+    .then((it) => it.default.name).catch(() => "nothing");
+  document.title = [await of("http://other.test/data.json"), module, await of("/own")].join();
+})()</script>"""
+
+
+async def test_a_page_cannot_read_what_another_site_does_not_show_it() -> None:
+    table = Table({"http://other.test/data.json": '{"name": "secret"}', "/own": "own"})
+    async with started() as browser:
+        found = await browser.render(sheet(READS, table))
+    assert "<title>nothing,nothing,own</title>" in found.text
+    assert table.urls.count("http://other.test/data.json") == 2
+
+
 async def test_a_page_that_wants_to_be_another_stays_and_says_where() -> None:
     moves = "<p>here</p><script>location = '/elsewhere?a=1'</script>"
     reloads = "<p>here</p><script>location.reload()</script>"

@@ -1,6 +1,15 @@
 import pytest
 
-from skitter.fetch.browser.rules import Allowance, Verdict, empty_type, judge, passed_on, told
+from skitter.fetch.browser.rules import (
+    Allowance,
+    Verdict,
+    closed_to_others,
+    empty_type,
+    judge,
+    may_be_read,
+    passed_on,
+    told,
+)
 
 URL = "https://site.test/x"
 
@@ -88,3 +97,31 @@ def test_a_page_is_told_nothing_of_cookies_and_codings() -> None:
     }
     kept = ("access-control-allow-origin", "content-type", "x-total")
     assert told(said) == {name: said[name] for name in kept}
+
+
+def test_an_answer_that_says_nothing_is_for_its_own_origin() -> None:
+    readers = "access-control-allow-origin"
+    assert closed_to_others({}, URL) == {readers: "https://site.test"}
+    assert closed_to_others({readers: "*"}, URL) == {readers: "*"}
+
+
+@pytest.mark.parametrize(
+    ("said", "reads"),
+    [
+        ({}, False),
+        ({"access-control-allow-origin": "*"}, True),
+        ({"access-control-allow-origin": "https://site.test"}, True),
+        ({"access-control-allow-origin": "https://other.test"}, False),
+        ({"content-type": "text/javascript"}, False),
+    ],
+)
+def test_data_of_others_is_for_those_whom_they_name(said: dict[str, str], *, reads: bool) -> None:
+    assert may_be_read(said, "https://site.test", is_script=False) is reads
+
+
+@pytest.mark.parametrize(
+    ("kind", "reads"),
+    [("application/javascript; charset=utf-8", True), ("text/html", False), ("", False)],
+)
+def test_scripts_of_others_have_to_be_scripts(kind: str, *, reads: bool) -> None:
+    assert may_be_read({"content-type": kind}, "https://site.test", is_script=True) is reads
