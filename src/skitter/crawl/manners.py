@@ -2,19 +2,20 @@
 
 import random
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
 from skitter.clock import Clock
+from skitter.crawl.gather import Gather
 from skitter.crawl.keep import Keeper
 from skitter.crawl.site_rules import SiteRules
 from skitter.crawl.trip import Kept
 from skitter.errors import AddressRefused, FetchError, FetchTimeout
 from skitter.fetch.base import Fetcher, Request, Response
 from skitter.fetch.redirects import Follow, next_hop
-from skitter.frontier.base import FrontierReader
+from skitter.frontier.base import Frontier, FrontierReader
 from skitter.frontier.model import Freed
 from skitter.job.spec import Job
 from skitter.politeness.dead_hosts import DeadHosts
@@ -53,7 +54,8 @@ class Manners:
     ) -> None:
         self.sites = SiteRules(job)
         """What is set for sites; the job's own view of it is put here."""
-        self._reader = reader
+        self._stored = Gather(reader.marks_of)
+        self._sharing: Gather[None, None] | None = None
         self._clock = clock
         self._rng = rng
         self._obeys = job.polite.robots
@@ -111,7 +113,7 @@ class Manners:
     async def robots_stored(self, url: str) -> AgentRobots | None:
         """Return the rules for ``url`` if the store has them from an earlier run."""
         site = origin(url)
-        stored = await self._reader.mark(robots_mark(site))
+        [stored] = await self._stored([robots_mark(site)])
         if stored is not None and self._robots(url).load(site, stored):
             return self._robots(url).peek(site)
         return None
@@ -136,6 +138,21 @@ class Manners:
         if exported is not None and site not in self._forbidden:
             self._unsaved[robots_mark(site)] = exported
         return found
+
+    def is_kept(self, site: str) -> bool:
+        """Tell whether the rules of a site are, or will be, in the store."""
+        is_known = self._robots(f"{site}/").peek(site) is not None
+        return is_known and site not in self._forbidden
+
+    async def share_robots(self, frontier: Frontier) -> None:
+        """Store what was asked for; many sites at once where many are new."""
+        if self._sharing is None:
+            self._sharing = Gather(partial(self._share, frontier))
+        await self._sharing([None])
+
+    async def _share(self, frontier: Frontier, whose: Sequence[None]) -> Sequence[None]:
+        await frontier.ack([], marks=self.take_marks())
+        return whose
 
     def robots_lock(self, site: str) -> str:
         """Return the name of the lock under which one process asks a site for its rules."""

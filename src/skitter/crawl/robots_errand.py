@@ -2,7 +2,8 @@
 
 A request for robots.txt is a request: it is made under the gate that the visit holds, and what it
 redirects to is asked in its turn as well. Where several processes share a store one of them asks,
-under a lock that is as short as the request, and the others take what it has brought.
+under a lock, and the others take what it has brought. Where that is stored the lock lapses by
+itself: whoever comes before finds the rules, and a call less is made for every new site.
 """
 
 import asyncio
@@ -49,8 +50,9 @@ class RobotsErrand:
             return await manners.request_robots(site, self._send)
         frontier, name = self._with.frontier, manners.robots_lock(site)
         while True:
-            wait_ms = await frontier.lock(name, lease.id, LOCK_MS)
-            found = await manners.robots_stored(self._trip.url)
+            wait_ms, found = await asyncio.gather(
+                frontier.lock(name, lease.id, LOCK_MS), manners.robots_stored(self._trip.url)
+            )
             if found is not None or not wait_ms:
                 break
             await asyncio.sleep(min(wait_ms, POLL_MS) / 1000)
@@ -61,8 +63,8 @@ class RobotsErrand:
                 await frontier.lock(name, lease.id, 0)
                 raise
             # Before the lock and the gate are let go: whoever has them next finds it.
-            await frontier.ack([], marks=manners.take_marks())
-        if not wait_ms:
+            await manners.share_robots(frontier)
+        if not wait_ms and not manners.is_kept(site):
             await frontier.lock(name, lease.id, 0)
         return found
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import replace
 from itertools import pairwise
@@ -140,6 +141,38 @@ async def test_what_was_brought_is_in_the_store_before_the_host_is_let_go(
     after = await rig.process().visit(again)
     assert after.record is not None
     assert rig.robots_asked == 1
+
+
+async def test_many_new_sites_take_few_calls_to_the_store(
+    make_rig: MakeRig, web: Web, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rules are looked for and stored together; locks behind which they are stored lapse."""
+    sites = [f"http://site{n}.test" for n in range(40)]
+    for site in sites:
+        web.robots("", site)
+        web.html(f"{site}/")
+    rig = await make_rig()
+    leases = await rig.leases(*(f"{site}/" for site in sites))
+    calls: Counter[str] = Counter()
+
+    def counted(name: str) -> None:
+        ask = getattr(rig.frontier, name)
+
+        async def slowly(*args: Any, **given: Any) -> Any:
+            calls[name] += 1
+            # As long as a call to another process takes: what comes meanwhile gathers.
+            await asyncio.sleep(0.05)
+            return await ask(*args, **given)
+
+        monkeypatch.setattr(rig.frontier, name, slowly)
+
+    for name in ("lock", "marks_of", "mark", "ack"):
+        counted(name)
+    visitor = rig.process()
+    ended = await asyncio.gather(*(visitor.visit(lease) for lease in leases))
+    assert {visit.record.outcome for visit in ended if visit.record} == {Outcome.OK}
+    assert calls["lock"] == len(sites)
+    assert calls["marks_of"] + calls["mark"] + calls["ack"] < 20
 
 
 async def test_a_site_that_cannot_be_asked_is_left_alone_by_all(

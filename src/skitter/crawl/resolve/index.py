@@ -9,8 +9,8 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from skitter.crawl.gather import Gather
 from skitter.crawl.resolve.found import Found, Kept, Page, read_note, tell
-from skitter.crawl.resolve.gather import Gather
 from skitter.errors import NotFound, UrlError
 from skitter.frontier.base import FrontierReader
 from skitter.frontier.model import JobEntry, is_pointer, pointed_url

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from skitter.clock import Clock
+from skitter.crawl.gather import Gather
 from skitter.crawl.resolve.arrivals import Arrivals
 from skitter.crawl.resolve.decide import answers, is_blocked, lacks_files
 from skitter.crawl.resolve.found import Found, Page, tell
-from skitter.crawl.resolve.gather import Gather
 from skitter.crawl.resolve.index import PageIndex
 from skitter.crawl.resolve.intake import Intake, Judged, Known
 from skitter.crawl.resolve.load import Load

@@ -5,8 +5,8 @@ from collections import OrderedDict
 from collections.abc import Sequence
 
 from skitter.clock import Clock
+from skitter.crawl.gather import Gather
 from skitter.crawl.manners import robots_mark
-from skitter.crawl.resolve.gather import Gather
 from skitter.crawl.site_rules import SiteRules
 from skitter.errors import FetchError
 from skitter.frontier.base import FrontierReader

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from skitter.crawl.resolve.gather import Gather
+from skitter.crawl.gather import Gather
 
 
 class Store:
