@@ -112,6 +112,9 @@ class Silent:
     def __init__(self) -> None:
         self._socket = socket.create_server(("127.0.0.1", 0), backlog=100)
         self._socket.setblocking(False)
+        self._datagrams = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self._datagrams.bind(("127.0.0.1", self.port))
+        self._datagrams.setblocking(False)
 
     @property
     def port(self) -> int:
@@ -125,8 +128,15 @@ class Silent:
             return False
         return True
 
+    def heard(self) -> bytes:
+        try:
+            return self._datagrams.recv(2_000)
+        except BlockingIOError:
+            return b""
+
     def close(self) -> None:
         self._socket.close()
+        self._datagrams.close()
 
 
 @pytest.fixture
@@ -152,8 +162,8 @@ add("source", () => new EventSource("http://{0}/source"));
 add("worker", () => new Worker(URL.createObjectURL(new Blob(["fetch('http://{0}/worker')"]))));
 add("shared", () => new SharedWorker(URL.createObjectURL(new Blob(["fetch('http://{0}/s')"]))));
 add("rtc", () => {{
-  const peer = new RTCPeerConnection({{iceServers: [{{urls: "turn:{0}?transport=tcp",
-    username: "u", credential: "c"}}]}});
+  const peer = new RTCPeerConnection({{iceServers: [{{urls: "stun:{0}"}},
+    {{urls: "turn:{0}?transport=tcp", username: "u", credential: "c"}}]}});
   peer.createDataChannel("x");
   peer.createOffer().then((offer) => peer.setLocalDescription(offer));
 }});
@@ -184,6 +194,7 @@ def test_nothing_reaches_an_address_that_is_not_allowed(tmp_path: Path, silent: 
     assert records[entry]["title"] == "9 tried, stopped"
     assert records[f"http://{there}/location"]["outcome"] == "refused"
     assert not silent.visited()
+    assert silent.heard() == b""
     assert "/posted" not in site.asked
     assert "/redirected" in site.asked
 

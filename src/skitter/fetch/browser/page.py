@@ -29,6 +29,8 @@ OPEN_S: Final = 10.0
 READ_S: Final = 4.0
 """How long a page may take to be read, or to be closed; its scripts may be in an endless loop."""
 VIEW: Final = (1280, 1024)
+LOST: Final = (Error, RuntimeError, OSError)
+"""What calls end with when their page is gone, or the browser, or what speaks to it."""
 
 
 class BrowserDied(Exception):
@@ -61,7 +63,7 @@ async def _in_time(action: Awaitable[T], seconds: float) -> T:
     try:
         async with asyncio.timeout(seconds):
             return await action
-    except (Error, TimeoutError) as error:
+    except (*LOST, TimeoutError) as error:
         raise BrowserDied(_first_line(error)) from error
 
 
@@ -124,13 +126,13 @@ class _Show:
         self._stir.set()
 
     async def _close_other(self, page: Page) -> None:
-        with suppress(Error):
+        with suppress(*LOST):
             await page.close()
 
     async def _show(self, page: Page) -> None:
         try:
             await page.goto(self._sheet.url, wait_until="commit", timeout=0)
-        except Error as error:
+        except LOST as error:
             if not self._served or self._crashed:
                 raise BrowserDied(_first_line(error)) from error
         while not self._crashed:
@@ -153,7 +155,7 @@ class _Show:
                 return await page.content()
         except TimeoutError as error:
             raise RenderTimeout(self._sheet.url, "its scripts do not let it be read") from error
-        except Error as error:
+        except LOST as error:
             raise BrowserDied(_first_line(error)) from error
 
     async def _answer(self, route: Route, request: Request) -> None:
@@ -161,7 +163,7 @@ class _Show:
         self._under_way += 1
         try:
             await self._answer_by(self._judge(request), route, request)
-        except Error:
+        except LOST:
             # The page is gone, or has given the request up.
             pass
         finally:

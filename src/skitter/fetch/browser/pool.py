@@ -144,10 +144,10 @@ class _Running:
 
     async def stop(self) -> None:
         """End the browser, also one that does not answer: it ends with what speaks to it."""
-        from playwright.async_api import Error  # noqa: PLC0415  loaded by now
+        from skitter.fetch.browser.page import LOST  # noqa: PLC0415  loaded by now
 
         for end in (self.browser.close, self._playwright.stop):
-            with suppress(Error, OSError, TimeoutError):
+            with suppress(*LOST, TimeoutError):
                 async with asyncio.timeout(STOP_S):
                     await end()
         self._nowhere.close()

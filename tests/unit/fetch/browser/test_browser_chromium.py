@@ -21,6 +21,12 @@ def test_the_browser_of_the_system_is_found(tmp_path: Path) -> None:
     assert find_chromium({"PATH": str(named.parent)}) == named
 
 
+def test_one_without_windows_goes_before_it(tmp_path: Path) -> None:
+    program(tmp_path / "bin" / "chromium")
+    bare = program(tmp_path / "bin" / "chromium-headless-shell")
+    assert find_chromium({"PATH": str(bare.parent)}) == bare
+
+
 def test_a_variable_goes_before_it(tmp_path: Path) -> None:
     program(tmp_path / "bin" / "chromium")
     own = program(tmp_path / "own" / "chrome")
@@ -39,6 +45,9 @@ def test_the_newest_one_that_was_downloaded_is_found(tmp_path: Path) -> None:
     newest = program(tmp_path / "chromium-1200" / "chrome-linux64" / "chrome")
     environ = {"PATH": "", "PLAYWRIGHT_BROWSERS_PATH": str(tmp_path)}
     assert find_chromium(environ) == newest
+    folder = tmp_path / "chromium_headless_shell-1100" / "chrome-headless-shell-linux64"
+    bare = program(folder / "chrome-headless-shell")
+    assert find_chromium(environ) == bare
 
 
 def test_without_one_it_says_what_to_install(tmp_path: Path) -> None:
