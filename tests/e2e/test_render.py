@@ -14,7 +14,6 @@ from clusters import Background, command_line, gone
 from crawling import SKITTER, Run, summary
 from killable import family
 from serving import Answer, SmallSite
-from stores import start_redis
 
 from skitter.demo.child import DemoProcess
 from skitter.demo.ferry import COUNTER, HOME_TITLE, NAME, SCRIPT, SHELL_TITLE, TODAY, ferry_lines
@@ -78,14 +77,6 @@ def test_scripts_make_pages_and_their_requests_are_polite(
 def test_worker_processes_have_browsers_of_their_own(tmp_path: Path, demo: DemoProcess) -> None:
     run = ferry_run(tmp_path, demo, "--render", "--workers", "2")
     done = run.finish()
-    assert done.returncode == 0, done.stderr
-    assert titles(run) == TITLES
-
-
-def test_members_of_a_shared_store_do_the_same(tmp_path: Path, demo: DemoProcess) -> None:
-    with start_redis(tmp_path / "redis") as server:
-        run = ferry_run(tmp_path, demo, "--render", "--store", server.url)
-        done = run.finish()
     assert done.returncode == 0, done.stderr
     assert titles(run) == TITLES
 

@@ -20,6 +20,7 @@ from skitter.errors import BodyTooLarge
 from skitter.fetch.base import Response
 from skitter.fetch.browser.base import Ask, Rendered, Renderer, Sheet
 from skitter.frontier.model import Lease
+from skitter.job.secrets import OwnHeaders
 from skitter.job.spec import Job
 from skitter.parse.encoding import sniff_encoding
 from skitter.parse.media import read_content_type
@@ -97,13 +98,18 @@ class Rendering:
         self._renderer = renderer
         self._links = equipment.judge.links
         self._requests = SubRequests(equipment.job, equipment.fetcher, equipment.clock)
+        self._own = equipment.job.http.own_headers()
+
+    def wants(self, lease: Lease) -> bool:
+        """Tell whether the page of a lease is to be shown."""
+        return wants_rendered(self._with.job, self._links, lease.url, lease.host, lease.data)
 
     async def shown(self, trip: Trip, response: Response) -> Response:
         """Return what is read of a page: what came, or what a browser has made of it."""
-        if not can_be_rendered(response) or not self._wants(trip.lease):
+        if not can_be_rendered(response):
             return response
         agent = self._with.manners.sites.agent(trip.host)
-        ask = partial(self._requests.ask, _Access(self._with, trip))
+        ask = partial(self._requests.ask, _Access(self._with, trip, self._own))
         job = self._with.job
         shown, rendered = await render(self._renderer, job, response, agent, ask)
         trip.received = response
@@ -111,17 +117,14 @@ class Rendering:
             trip.moved_to = rendered.moved_to
         return shown
 
-    def _wants(self, lease: Lease) -> bool:
-        return wants_rendered(self._with.job, self._links, lease.url, lease.host, lease.data)
-
 
 class _Access:
     """What the page of one visit may ask for."""
 
-    def __init__(self, equipment: Equipment, trip: Trip) -> None:
+    def __init__(self, equipment: Equipment, trip: Trip, own: OwnHeaders) -> None:
         self._with = equipment
         self._trip = trip
-        self._own = equipment.job.http.own_headers()
+        self._own = own
 
     async def allows(self, url: str, host: HostKey) -> bool:
         """Tell whether settings and robots.txt let a URL be asked for."""

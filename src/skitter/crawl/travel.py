@@ -137,7 +137,7 @@ class Traveller:
         if trip.lease.role is Role.MEDIA:
             named = {**named, "Accept": accept_media(trip.lease)}
         if trip.history is not None:
-            named = {**named, **trip.history.conditions(trip.url)}
+            named = {**named, **trip.conditions}
         if not self._headers or not self._with.home.contains(trip.url, trip.host):
             return named
         downgraded = trip.lease.url.startswith("https") and not trip.url.startswith("https")

@@ -1,6 +1,6 @@
 """A visit under way, and what it brings when it ends."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from skitter.crawl.history import History
@@ -10,6 +10,7 @@ from skitter.job.spec import Job, Kind
 from skitter.pipeline.record import PageRecord, is_listed
 from skitter.types import Fingerprint, HostKey, Outcome, PageClass, Role
 
+_NO_CONDITIONS: Mapping[str, str] = {}
 _CAME: frozenset[str] = frozenset({Outcome.OK, Outcome.NOINDEX})
 
 
@@ -111,6 +112,9 @@ class Trip:
     """Of the visit, where that is more than the queue knows of; else 0."""
     content: bytes = b""
     """Digest of what counts of such a page; b"" while it is not known."""
+    is_shown: bool = False
+    """Whether it is for a page that is read as a browser shows it. Such a page is asked for in any
+    case: that it has not changed says nothing of what its scripts show."""
     received: Response | None = None
     """What came of the page, where a browser has made something else of it."""
     moved_to: str | None = None
@@ -130,7 +134,14 @@ class Trip:
     @property
     def was_conditional(self) -> bool:
         """Whether the URL at hand was only asked for if it has changed."""
-        return self.history is not None and bool(self.history.conditions(self.url))
+        return bool(self.conditions)
+
+    @property
+    def conditions(self) -> Mapping[str, str]:
+        """Headers that ask for the URL at hand only if it has changed."""
+        if self.history is None or self.is_shown:
+            return _NO_CONDITIONS
+        return self.history.conditions(self.url)
 
     @property
     def is_page(self) -> bool:

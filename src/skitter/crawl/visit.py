@@ -193,10 +193,12 @@ class Visitor:
     async def _visit_page(self, trip: Trip) -> Visit:
         self._beware(trip)
         await self._look_back(trip)
+        if self._rendering is not None:
+            trip.is_shown = self._rendering.wants(trip.lease)
         response = await self._traveller.fetch(trip)
         if response.status == NOT_MODIFIED and trip.was_conditional:
             return await self._unchanged(trip, response)
-        if self._rendering is not None:
+        if self._rendering is not None and trip.is_shown:
             response = await self._rendering.shown(trip, response)
         visit = self._read(trip, response)
         aliases = self._with.aliases

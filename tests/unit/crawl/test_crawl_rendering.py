@@ -125,6 +125,23 @@ async def test_a_rule_for_a_part_of_a_page_is_told_to_what_it_links(
     assert script.urls == [f"{SITE}/a"]
 
 
+async def test_a_page_that_comes_again_is_asked_for_whole(
+    make_rig: MakeRig, script: Script, web: Web
+) -> None:
+    web.html(HOME, "<div id=app></div>", etag='"1"')
+    script.text = '<a href="/a">one</a>'
+    rig = await make_rig(refresh="600s", depth=0)
+    await rig.commit(await rig.visit(HOME))
+    rig.clock.advance(600)
+    script.text = '<a href="/b">another</a>'
+    visit = await rig.visit()
+    assert visit.record is not None
+    assert visit.record.changed
+    asked = [request.headers for request in rig.fetcher.requests if request.url == HOME]
+    assert len(asked) == 2
+    assert "If-None-Match" not in asked[1]
+
+
 async def test_other_answers_are_left_alone(make_rig: MakeRig, script: Script, web: Web) -> None:
     web.text(HOME, "plain")
     web.status(f"{SITE}/a", 404)

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Final, TypeVar
 
@@ -24,9 +24,9 @@ log = logging.getLogger(__name__)
 
 QUIET_S: Final = 0.5
 """How long a page has to want nothing of the network until it is read."""
-OPEN_S: Final = 10.0
+OPEN_S: Final = 20.0
 """How long the browser may take to make room for a page."""
-READ_S: Final = 4.0
+READ_S: Final = 6.0
 """How long a page may take to be read, or to be closed; its scripts may be in an endless loop."""
 VIEW: Final = (1280, 1024)
 LOST: Final = (Error, RuntimeError, OSError)
@@ -37,8 +37,11 @@ class BrowserDied(Exception):
     """The browser, or the process of the page in it, is gone or does not answer."""
 
 
-async def render_page(browser: Browser, sheet: Sheet) -> Rendered:
-    """Show a page in a context of its own; raises ``BrowserDied`` or a ``RenderError``."""
+async def render_page(browser: Browser, sheet: Sheet, stuck: Callable[[], None]) -> Rendered:
+    """Show a page in a context of its own; raises ``BrowserDied`` or a ``RenderError``.
+
+    ``stuck`` is called when the browser could not close it.
+    """
     context = await _in_time(_new_context(browser, sheet), OPEN_S)
     show = _Show(context, sheet)
     browser.on("disconnected", show.lost)
@@ -47,7 +50,10 @@ async def render_page(browser: Browser, sheet: Sheet) -> Rendered:
     finally:
         browser.remove_listener("disconnected", show.lost)
         show.end()
-        await _in_time(context.close(), READ_S)
+        try:
+            await _in_time(context.close(), READ_S)
+        except BrowserDied:
+            stuck()
 
 
 async def _new_context(browser: Browser, sheet: Sheet) -> BrowserContext:

@@ -21,7 +21,7 @@ PAGES_AT_ONCE: Final = 4
 PAGES_A_BROWSER: Final = 500
 """After so many pages another browser takes over: what they leak goes with the old one."""
 TRIES: Final = 2
-START_S: Final = 30.0
+START_S: Final = 60.0
 STOP_S: Final = 5.0
 
 log = logging.getLogger(__name__)
@@ -43,6 +43,7 @@ class Chromium:
         self._starting = asyncio.Lock()
         self._running: _Running | None = None
         self._retired: set[_Running] = set()
+        self._closed = False
 
     async def render(self, sheet: Sheet) -> Rendered:
         """Return what becomes of a page; one that dies with its browser has a second try."""
@@ -53,13 +54,14 @@ class Chromium:
             for _ in range(TRIES):
                 running = await self._browser(sheet.url)
                 try:
-                    return await render_page(running.browser, sheet)
+                    return await render_page(running.browser, sheet, running.spend)
                 except BrowserDied as died:
                     why = str(died)
                     log.info("the browser gave up %s: %s", sheet.url, why)
-                    running.is_spent = True
+                    running.spend()
                 except BaseException:
-                    running.is_spent |= not running.browser.is_connected()
+                    if not running.browser.is_connected():
+                        running.spend()
                     raise
                 finally:
                     running.under_way -= 1
@@ -68,6 +70,7 @@ class Chromium:
 
     async def close(self) -> None:
         """End the browser; idempotent."""
+        self._closed = True
         running, self._running = self._running, None
         for one in [*self._retired, *([] if running is None else [running])]:
             await one.stop()
@@ -75,6 +78,8 @@ class Chromium:
 
     async def _browser(self, url: str) -> "_Running":
         async with self._starting:
+            if self._closed:
+                raise RenderError(url, "the browser is closed")
             running = self._running
             if running is not None and (running.is_spent or running.begun >= self._pages):
                 self._running = None
@@ -115,6 +120,10 @@ class _Running:
         self.begun = 0
         self.under_way = 0
         self.is_spent = False
+
+    def spend(self) -> None:
+        """Take no further pages: it is gone, or does not answer."""
+        self.is_spent = True
 
     @classmethod
     async def start(cls, executable: Path) -> "_Running":
