@@ -1,9 +1,11 @@
 """Where Chromium is on this machine, and how it is started: without a network of its own."""
 
 import os
+import resource
 import shutil
 import socket
 from collections.abc import Mapping
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
@@ -26,6 +28,8 @@ _DOWNLOADED: Final = (
 _KEPT: Final = ("HOME", "LANG", "PATH", "TMPDIR", "XDG_CACHE_HOME", "XDG_CONFIG_HOME")
 HEAP_MB: Final = 512
 """Memory for the objects of one page's scripts."""
+PROCESS_BYTES: Final = 1536 * 1024 * 1024
+"""Memory of one process of the browser, whatever a page does there; a page has one or a few."""
 
 ARGUMENTS: Final = (
     "--disable-gpu",
@@ -82,6 +86,20 @@ def browser_environment(environ: Mapping[str, str] | None = None) -> dict[str, s
     """Return the environment of the browser: nothing in it is secret."""
     environ = os.environ if environ is None else environ
     return {name: environ[name] for name in _KEPT if name in environ}
+
+
+def bound_memory() -> None:
+    """Bound what each process of a browser may take that is started from now on.
+
+    They inherit it from Playwright's own process. Only Linux can say so of another process.
+    """
+    if not hasattr(resource, "prlimit"):
+        return
+    for listed in Path("/proc/self/task").glob("*/children"):
+        with suppress(OSError):
+            for pid in map(int, listed.read_text(encoding="ascii").split()):
+                if b"run-driver" in Path(f"/proc/{pid}/cmdline").read_bytes():
+                    resource.prlimit(pid, resource.RLIMIT_DATA, (PROCESS_BYTES, PROCESS_BYTES))
 
 
 class Nowhere:

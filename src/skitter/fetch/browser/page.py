@@ -28,6 +28,8 @@ OPEN_S: Final = 20.0
 """How long the browser may take to make room for a page."""
 READ_S: Final = 6.0
 """How long a page may take to be read, or to be closed; its scripts may be in an endless loop."""
+ASKED_AT_ONCE: Final = 6
+"""What one page asks for at a time: so much of it is in memory."""
 VIEW: Final = (1280, 1024)
 LOST: Final = (Error, RuntimeError, OSError)
 """What calls end with when their page is gone, or the browser, or what speaks to it."""
@@ -85,6 +87,7 @@ class _Show:
         self._sheet = sheet
         self._page: Page | None = None
         self._allowance = Allowance()
+        self._room = asyncio.Semaphore(ASKED_AT_ONCE)
         self._asking: set[asyncio.Task[Answered | None]] = set()
         self._under_way = 0
         self._served = False
@@ -217,22 +220,27 @@ class _Show:
                 await route.abort("blockedbyclient")
 
     async def _fetch(self, route: Route, request: Request) -> None:
+        async with self._room:
+            answer = await self._get(request)
+            if answer is None:
+                await route.abort("blockedbyclient")
+                return
+            headers = closed_to_others(answer.headers, request.url)
+            await route.fulfill(status=answer.status, headers=headers, body=answer.body)
+
+    async def _get(self, request: Request) -> Answered | None:
         most_bytes = self._allowance.take()
-        answer = None
-        if most_bytes:
-            wanted = Wanted(
-                url=request.url,
-                is_script=request.resource_type == "script",
-                headers=passed_on(request.headers),
-                most_bytes=most_bytes,
-            )
-            answer = await self._ask(wanted)
-        if answer is None:
-            await route.abort("blockedbyclient")
-            return
-        self._allowance.spend(len(answer.body))
-        headers = closed_to_others(answer.headers, request.url)
-        await route.fulfill(status=answer.status, headers=headers, body=answer.body)
+        if not most_bytes:
+            return None
+        wanted = Wanted(
+            url=request.url,
+            is_script=request.resource_type == "script",
+            headers=passed_on(request.headers),
+            most_bytes=most_bytes,
+        )
+        answer = await self._ask(wanted)
+        fits = answer is not None and self._allowance.spend(len(answer.body))
+        return answer if fits else None
 
     async def _ask(self, wanted: Wanted) -> Answered | None:
         """Ask in a task that ends with the page: this one belongs to the browser's library."""

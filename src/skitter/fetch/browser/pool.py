@@ -12,7 +12,13 @@ from typing import TYPE_CHECKING, Final
 
 from skitter.errors import RenderError
 from skitter.fetch.browser.base import Rendered, Sheet
-from skitter.fetch.browser.chromium import ARGUMENTS, Nowhere, browser_environment, find_chromium
+from skitter.fetch.browser.chromium import (
+    ARGUMENTS,
+    Nowhere,
+    bound_memory,
+    browser_environment,
+    find_chromium,
+)
 
 if TYPE_CHECKING:
     from playwright.async_api import Browser, Playwright
@@ -133,6 +139,7 @@ class _Running:
         playwright = None
         try:
             playwright = await async_playwright().start()
+            bound_memory()
             browser = await playwright.chromium.launch(
                 executable_path=executable,
                 args=list(ARGUMENTS),

@@ -10,6 +10,8 @@ MOST_REQUESTS: Final = 60
 """Scripts and data that one page may ask for."""
 MOST_BYTES: Final = 16 * 1024 * 1024
 """Their size altogether, unpacked."""
+MOST_EACH: Final = 8 * 1024 * 1024
+"""The size of one of them."""
 
 _FETCHED: Final = frozenset({"script", "xhr", "fetch"})
 _EMPTY: Final = {"stylesheet": "text/css", "document": "text/html"}
@@ -45,11 +47,16 @@ class Allowance:
         if self.asked >= self._requests or self._bytes <= 0:
             return 0
         self.asked += 1
-        return self._bytes
+        return min(self._bytes, MOST_EACH)
 
-    def spend(self, size: int) -> None:
-        """Count what a request has brought."""
-        self._bytes -= size
+    def spend(self, size: int) -> bool:
+        """Count what a request has brought; answers whether that was still to be had.
+
+        Several that are under way together may each have been told of the same rest.
+        """
+        fits = size <= self._bytes
+        self._bytes -= size if fits else self._bytes
+        return fits
 
 
 def judge(kind: str, method: str, url: str, *, moves_page: bool, served: bool) -> Verdict:

@@ -6,12 +6,17 @@ import signal
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any, cast
+from unittest.mock import patch
 
+import msgspec
 import pytest
 from killable import family
+from playwright.async_api import Browser, BrowserContext, Error
 
 from skitter.errors import RenderError, RenderTimeout
 from skitter.fetch.browser.base import Answered, Rendered, Sheet, Wanted
+from skitter.fetch.browser.page import ASKED_AT_ONCE
 from skitter.fetch.browser.pool import Chromium
 from skitter.fetch.browser.rules import MOST_REQUESTS
 
@@ -155,6 +160,68 @@ async def test_a_busy_page_is_read_when_its_time_is_over() -> None:
     assert late.late
     assert "<p>here</p>" in late.text
     assert "<p>after</p>" in after.text
+
+
+BUFFERS = """<script>
+const kept = [];
+try { for (let n = 0; n < 40; n++) kept.push(new Uint8Array(100 << 20)) }
+catch (e) { document.title = "no more" }
+document.title += ", " + (kept.length < 20);
+</script>"""
+
+
+async def test_a_page_has_so_much_memory() -> None:
+    async with started() as browser:
+        found = await browser.render(sheet(BUFFERS))
+    assert "<title>no more, true</title>" in found.text
+
+
+async def test_a_page_asks_for_few_things_at_a_time() -> None:
+    asked, most = 0, 0
+    full = asyncio.Event()
+
+    async def ask(_: Wanted) -> Answered | None:
+        nonlocal asked, most
+        asked += 1
+        most = max(most, asked)
+        if asked == ASKED_AT_ONCE:
+            full.set()
+        await full.wait()
+        asked -= 1
+        return Answered(status=200, headers={}, body=b"")
+
+    page = "<script>for (let n = 0; n < 20; n++) fetch('/' + n)</script>"
+    async with started() as browser:
+        shown = await browser.render(msgspec.structs.replace(sheet(page), ask=ask))
+    assert (shown.asked, most) == (20, ASKED_AT_ONCE)
+
+
+class Closing:
+    """A browser whose pages do not let themselves be closed."""
+
+    def __init__(self, browser: Browser) -> None:
+        self._browser = browser
+
+    async def new_context(self, **said: Any) -> BrowserContext:
+        context = await self._browser.new_context(**said)
+        closing = patch.object(context, "close", side_effect=Error("it hangs"))
+        closing.start()
+        return context
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._browser, name)
+
+
+async def test_what_a_page_has_brought_counts_though_it_cannot_be_closed() -> None:
+    async with started() as browser:
+        await browser.render(sheet("<p>first</p>"))
+        [first] = browsers()
+        running = browser._running
+        assert running is not None
+        running.browser = cast("Browser", Closing(running.browser))
+        assert "<p>here</p>" in (await browser.render(sheet("<p>here</p>"))).text
+        await browser.render(sheet("<p>after</p>"))
+        assert browsers() != [first]
 
 
 async def test_a_browser_that_dies_is_started_again() -> None:

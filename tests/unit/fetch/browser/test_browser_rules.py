@@ -1,6 +1,8 @@
 import pytest
 
 from skitter.fetch.browser.rules import (
+    MOST_BYTES,
+    MOST_EACH,
     Allowance,
     Verdict,
     closed_to_others,
@@ -66,10 +68,20 @@ def test_a_page_has_so_many_requests() -> None:
 def test_a_page_has_so_many_bytes() -> None:
     allowance = Allowance(requests=9, most_bytes=100)
     assert allowance.take() == 100
-    allowance.spend(60)
+    assert allowance.spend(60)
     assert allowance.take() == 40
-    allowance.spend(41)
+    assert not allowance.spend(41)
     assert allowance.take() == 0
+
+
+def test_what_is_under_way_together_shares_the_rest() -> None:
+    allowance = Allowance(requests=9, most_bytes=100)
+    assert [allowance.take(), allowance.take()] == [100, 100]
+    assert [allowance.spend(60), allowance.spend(60)] == [True, False]
+
+
+def test_one_thing_has_so_many_bytes() -> None:
+    assert Allowance().take() == MOST_EACH < MOST_BYTES
 
 
 def test_headers_that_name_the_browser_are_not_sent() -> None:
