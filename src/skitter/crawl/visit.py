@@ -179,7 +179,8 @@ class Visitor:
         stored = await self._with.reader.mark(history_mark(lease.job, lease.fp))
         history = read_history(stored)
         leaning = b"" if self._with.news is None else self._with.news.leaning(lease.url)
-        trip.history = history.before(lease.visit, refresh.goes_by + leaning)
+        shown = b"shown" if trip.is_shown else b""
+        trip.history = history.before(lease.visit, refresh.goes_by + leaning + shown)
         trip.number = max(lease.visit, history.last + 1)
 
     def _remember(self, visit: Visit, trip: Trip) -> None:
@@ -192,9 +193,9 @@ class Visitor:
 
     async def _visit_page(self, trip: Trip) -> Visit:
         self._beware(trip)
-        await self._look_back(trip)
         if self._rendering is not None:
             trip.is_shown = self._rendering.wants(trip.lease)
+        await self._look_back(trip)
         response = await self._traveller.fetch(trip)
         if response.status == NOT_MODIFIED and trip.was_conditional:
             return await self._unchanged(trip, response)

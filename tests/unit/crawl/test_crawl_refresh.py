@@ -8,6 +8,7 @@ import pytest
 from crawl_rig import HOME, SITE, CrawlRig, Record, Web, make_job
 from turbohtml import Node
 
+from skitter.fetch.browser.base import Rendered, Renderer, Sheet
 from skitter.parse.rules.field import Sight
 from skitter.parse.rules.ruleset import Fields, Picked
 from skitter.types import PageClass
@@ -30,10 +31,11 @@ async def open_rig(tmp_path: Path, web: Web) -> AsyncIterator[OpenRig]:
     """Open the same directory with one job after another."""
     rigs: list[CrawlRig] = []
 
-    async def opened(**job: Any) -> CrawlRig:
+    async def opened(renderer: Renderer | None = None, **job: Any) -> CrawlRig:
         if rigs:
             await rigs[-1].close()
         rig = CrawlRig(tmp_path, web, make_job(refresh=f"{PERIOD_S}s", **job))
+        rig.renderer = renderer
         if rigs:
             rig.clock = rigs[-1].clock
             rig.sink.lines = rigs[-1].sink.lines
@@ -85,6 +87,35 @@ async def test_a_page_is_asked_for_on_condition_until_it_is_read_by_other_rules(
     [fourth] = await next_visits(rig)
     assert (fourth["fields"], fourth["changed"]) == ({"name": HOME}, False)
     assert conditions(rig) == [None, '"1"']
+
+
+class Prices:
+    """Makes of each page what its script would show today."""
+
+    def __init__(self) -> None:
+        self.price = "12.50"
+
+    async def render(self, sheet: Sheet) -> Rendered:
+        return Rendered(text=f"<b>{self.price}</b>")
+
+
+async def test_a_page_is_another_with_a_browser_and_without(web: Web, open_rig: OpenRig) -> None:
+    web.html(HOME, "<div id=app></div>", etag='"1"')
+    rig = await open_rig(**PRICE)
+    await rig.offer(HOME)
+    [plain] = await visits(rig)
+    shows = Prices()
+    rig = await open_rig(**PRICE, http={"render": True}, renderer=shows)
+    found = [plain, *await next_visits(rig), *await next_visits(rig)]
+    shows.price = "13.00"
+    found += await next_visits(rig)
+    said = [(one["fields"].get("price"), one["changed"]) for one in found]
+    assert said == [(None, None), (12.5, None), (12.5, False), (13, True)]
+    assert conditions(rig) == [None] * 3
+    rig = await open_rig(**PRICE)
+    [last] = await next_visits(rig)
+    assert (last["fields"], last["changed"]) == ({"price": None}, None)
+    assert conditions(rig) == [None]
 
 
 async def test_nothing_is_unchanged_that_was_asked_for_without_condition(
