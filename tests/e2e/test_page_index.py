@@ -8,7 +8,7 @@ from pathlib import Path
 
 import postgres
 import pytest
-from clusters import ManyHosts, each_once, node
+from clusters import Background, ManyHosts, each_once, node
 from crawling import command, summary
 from stores import members_in, own_store
 
@@ -103,6 +103,27 @@ def test_a_store_with_a_page_index_elsewhere_is_joined_by_who_names_it(
     ended = command("page", web.entry, "--store", store, "--index", other)
     assert ended.code == 2
     assert "has nothing of this store" in ended.err
+
+
+def test_a_crawl_waits_for_a_database_that_is_away_and_loses_nothing(
+    web: ManyHosts, tmp_path: Path
+) -> None:
+    with postgres.start_postgres(tmp_path / "postgres") as server:
+        run = web.run(tmp_path, "--store", own_store(), "--index", server.url, "--delay", "0.3")
+        words = [*run.command()[1:], "--no-quiet"]
+        with Background(tmp_path / "crawl", *words) as crawl:
+            crawl.until_told("page index: in PostgreSQL")
+            crawl.until(
+                "a page", lambda: server.sql("SELECT count(*) > 3 FROM skitter_pages")[0][0]
+            )
+            server.kill()
+            crawl.until_told("page index postgresql://postgres@127.0.0.1")
+            server.start()
+            assert crawl.ended() == 0
+            assert postgres.PASSWORD not in crawl.told
+        each_once(web, run.out)
+        [(pages,)] = server.sql("SELECT count(*) FROM skitter_page_records")
+        assert pages == len(run.records())
 
 
 def test_a_page_index_without_a_store_is_named(tmp_path: Path) -> None:

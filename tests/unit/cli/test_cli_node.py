@@ -135,14 +135,18 @@ def commands(made: NodeOptions) -> list[Worker]:
 def test_a_workers_command_line_holds_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SKITTER_TOKEN", "of-another")
     monkeypatch.setenv("SKITTER_CONTROL", MASTER)
-    [one, two] = commands(NodeOptions(store=STORE, token="hush", workers=2, name="vega"))
-    for index, worker in ((1, one), (2, two)):
+    index = "postgresql://me:opensesame@host/pages"
+    made = NodeOptions(store=STORE, index=index, token="hush", workers=2, name="vega")
+    [one, two] = commands(made)
+    for place, worker in ((1, one), (2, two)):
         words = " ".join(worker._command)
-        assert f"node --place {index} " in words
+        assert f"node --place {place} " in words
         assert "--name vega" in words
         assert "hunter2" not in words
         assert "hush" not in words
+        assert "opensesame" not in words
         assert worker._env["SKITTER_STORE"] == STORE
+        assert worker._env["SKITTER_INDEX"] == index
         assert worker._env["SKITTER_TOKEN"] == "hush"
         assert "SKITTER_CONTROL" not in worker._env, "two places to join would be refused"
 
