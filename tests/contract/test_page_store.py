@@ -11,6 +11,7 @@ from postgres import PASSWORD, shared_postgres
 
 from skitter.errors import ConfigError
 from skitter.frontier.model import pointer_to
+from skitter.frontier.pages import postgres as pages_postgres
 from skitter.frontier.pages.base import Content, Note
 from skitter.frontier.pages.postgres import NOTES_AT_ONCE, PostgresPages
 from skitter.types import Fingerprint, JobNumber
@@ -105,6 +106,20 @@ async def test_what_is_forgotten_or_dropped_is_gone(store: PostgresPages) -> Non
     assert [await kept(store, 1), await kept(store, 2)] == [b"", b"b"]
     await store.drop_job(JOB)
     assert [await kept(store, 2), await kept(store, 1, OTHER)] == [b"", b"c"]
+
+
+async def test_a_large_job_is_dropped_some_rows_at_a_time(
+    store: PostgresPages, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pages_postgres, "_ROWS_AT_ONCE", 3)
+    contents = [Content(JOB, bytes([n]) * 16, f"https://a.test/{n}") for n in range(7)]
+    await store.put([note(fp, b"a") for fp in (*ENDS, *range(5, 12))], contents)
+    await store.put([note(5, b"b", job=OTHER)], [contents[0]._replace(job=OTHER)])
+    await store.drop_job(JOB)
+    assert await store.walk(JOB, None, 100) == []
+    assert await store.contents(JOB, [one.digest for one in contents]) == [None] * 7
+    assert await kept(store, 5, OTHER) == b"b"
+    await store.drop_job(JOB)
 
 
 async def test_the_first_url_with_a_content_is_remembered(store: PostgresPages) -> None:

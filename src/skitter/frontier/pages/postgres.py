@@ -49,13 +49,22 @@ _WALK = """
     WHERE space = %s::int AND job = %s::int AND fp >= %s::bigint AND NOT hop
     ORDER BY fp LIMIT %s::int"""
 _FORGET = "DELETE FROM skitter_pages WHERE space = %s::int AND job = %s::int AND fp = %s::bigint"
+# Each goes on behind the last: what is deleted already stays in the way until it is swept.
 _DROP_NOTES = """
-    DELETE FROM skitter_pages WHERE space = %s::int AND job = %s::int AND fp = ANY(ARRAY(
-        SELECT fp FROM skitter_pages WHERE space = %s::int AND job = %s::int LIMIT %s::int))"""
+    WITH gone AS (
+        DELETE FROM skitter_pages WHERE space = %s::int AND job = %s::int AND fp = ANY(ARRAY(
+            SELECT fp FROM skitter_pages
+            WHERE space = %s::int AND job = %s::int AND fp >= %s::bigint
+            ORDER BY fp LIMIT %s::int)) RETURNING fp
+    ) SELECT max(fp) FROM gone"""
 _DROP_CONTENTS = """
-    DELETE FROM skitter_page_contents WHERE space = %s::int AND job = %s::int
-    AND digest = ANY(ARRAY(SELECT digest FROM skitter_page_contents
-                           WHERE space = %s::int AND job = %s::int LIMIT %s::int))"""
+    WITH gone AS (
+        DELETE FROM skitter_page_contents
+        WHERE space = %s::int AND job = %s::int AND digest = ANY(ARRAY(
+            SELECT digest FROM skitter_page_contents
+            WHERE space = %s::int AND job = %s::int AND digest >= %b::bytea
+            ORDER BY digest LIMIT %s::int)) RETURNING digest
+    ) SELECT digest FROM gone ORDER BY digest DESC LIMIT 1"""
 
 
 class PostgresPages:
@@ -157,10 +166,16 @@ class PostgresPages:
 
     async def drop_job(self, job: JobNumber) -> None:
         """Delete everything of a job."""
-        some = (self._number, job, self._number, job, _ROWS_AT_ONCE)
-        for statement in (_DROP_NOTES, _DROP_CONTENTS):
-            while (await self._run(statement, some)).touched == _ROWS_AT_ONCE:
-                pass
+        await self._drop(_DROP_NOTES, job, -_SIGN)
+        await self._drop(_DROP_CONTENTS, job, b"")
+
+    async def _drop(self, statement: str, job: JobNumber, first: int | bytes) -> None:
+        """Delete rows of a job, some at a time in the order of their key."""
+        place: int | bytes | None = first
+        while place is not None:
+            of_job = (self._number, job)
+            rows = (await self._run(statement, (*of_job, *of_job, place, _ROWS_AT_ONCE))).rows
+            place = rows[0][0] if rows else None
 
     async def _run(self, query: str, params: Sequence[Any]) -> "Answer":
         assert self._database is not None, "a store is opened before it is used"

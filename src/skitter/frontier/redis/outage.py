@@ -52,6 +52,9 @@ _BY_CODE = {
     "CLUSTERDOWN": _failing_over,
     "FENCED": Verdict(Means.FENCED, ""),
     "FROZEN": Verdict(Means.WAIT, "is frozen by its operator"),
+    "INDEXED": Verdict(
+        Means.RAISE, "its page index is in PostgreSQL by now; start again with --index URL"
+    ),
     "LOADING": Verdict(Means.WAIT, "is loading its data"),
     "MASTERDOWN": _failing_over,
     "MISCONF": Verdict(Means.WAIT, "cannot write to its disk"),

@@ -102,7 +102,7 @@ do
     for place = 4, #args, 3 do
       local _, _, _, _, _, listed, _, note = struct.unpack('>Bc0I4c8Bc0BBI8I4c0', args[place])
       if note ~= '' and listed < ELSEWHERE then
-        refuse('INDEXED', 'keeps its page index in PostgreSQL now; start again with --index URL')
+        refuse('INDEXED', 'the page index is elsewhere')
       end
     end
   end
