@@ -37,3 +37,17 @@ def test_programs_get_one_document(here: Path) -> None:
     assert document["delay"] == {"value": 2.0, "source": "SKITTER_DELAY"}
     assert document["data"] == {"value": ".skitter/<job id>", "source": "default"}
     assert document["include"] == {"value": [], "source": "default"}
+
+
+def test_no_password_of_a_store_is_shown() -> None:
+    env = {
+        "SKITTER_STORE": "redis://me:hunter2@host:6379",
+        "SKITTER_COLD": "postgresql://me:hunter2@host/tails",
+        "SKITTER_INDEX": "postgresql://me:hunter2@host/pages",
+        "SKITTER_TOKEN": "hunter2",
+    }
+    for words in (["config", "show"], ["config", "show", "--json"]):
+        shown = CliRunner().invoke(app, words, env=env)
+        assert shown.exit_code == 0
+        assert "hunter2" not in shown.stdout
+        assert "postgresql://me@host/pages" in shown.stdout
