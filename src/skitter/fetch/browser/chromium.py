@@ -25,7 +25,7 @@ _DOWNLOADED: Final = (
     "chromium_headless_shell-*/*linux*/*headless*shell",
     "chromium-*/chrome-linux*/chrome",
 )
-_KEPT: Final = ("HOME", "LANG", "PATH", "TMPDIR", "XDG_CACHE_HOME", "XDG_CONFIG_HOME")
+_KEPT: Final = ("LANG", "PATH", "TMPDIR")
 HEAP_MB: Final = 512
 """Memory for the objects of one page's scripts."""
 PROCESS_BYTES: Final = 1536 * 1024 * 1024
@@ -82,10 +82,16 @@ def _downloaded(environ: Mapping[str, str]) -> Path | None:
     return next(filter(None, found), None)
 
 
-def browser_environment(environ: Mapping[str, str] | None = None) -> dict[str, str | float | bool]:
-    """Return the environment of the browser: nothing in it is secret."""
+def browser_environment(
+    home: str, environ: Mapping[str, str] | None = None
+) -> dict[str, str | float | bool]:
+    """Return the environment of the browser: nothing in it is secret, or somebody's own.
+
+    What it keeps is in ``home``: a page that crashes leaves its memory in a file there.
+    """
     environ = os.environ if environ is None else environ
-    return {name: environ[name] for name in _KEPT if name in environ}
+    kept = {name: environ[name] for name in _KEPT if name in environ}
+    return {**kept, "HOME": home}
 
 
 def bound_memory() -> None:

@@ -6,8 +6,9 @@ A browser belongs to its process by a pipe: however that ends, the browser ends 
 import asyncio
 import logging
 import os
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final
 
 from skitter.errors import RenderError
@@ -119,10 +120,10 @@ class Chromium:
 class _Running:
     """A browser that was started, and what speaks to it."""
 
-    def __init__(self, playwright: "Playwright", browser: "Browser", nowhere: Nowhere) -> None:
+    def __init__(self, playwright: "Playwright", browser: "Browser", belongings: ExitStack) -> None:
         self._playwright = playwright
         self.browser = browser
-        self._nowhere = nowhere
+        self._belongings = belongings
         self.begun = 0
         self.under_way = 0
         self.is_spent = False
@@ -135,16 +136,20 @@ class _Running:
     async def start(cls, executable: Path) -> "_Running":
         from playwright.async_api import async_playwright  # noqa: PLC0415  heavy
 
+        belongings = ExitStack()
         nowhere = Nowhere()
+        belongings.callback(nowhere.close)
         playwright = None
         try:
+            home = TemporaryDirectory(prefix="skitter-browser-", ignore_cleanup_errors=True)
+            belongings.enter_context(home)
             playwright = await async_playwright().start()
             bound_memory()
             browser = await playwright.chromium.launch(
                 executable_path=executable,
                 args=list(ARGUMENTS),
                 proxy={"server": nowhere.url},
-                env=browser_environment(),
+                env=browser_environment(home.name),
                 # The superuser cannot have it.
                 chromium_sandbox=os.geteuid() != 0,
                 handle_sigint=False,
@@ -152,11 +157,11 @@ class _Running:
                 handle_sighup=False,
             )
         except BaseException:
-            nowhere.close()
             if playwright is not None:
                 await playwright.stop()
+            belongings.close()
             raise
-        return cls(playwright, browser, nowhere)
+        return cls(playwright, browser, belongings)
 
     async def stop(self) -> None:
         """End the browser, also one that does not answer: it ends with what speaks to it."""
@@ -166,4 +171,4 @@ class _Running:
             with suppress(*LOST, TimeoutError):
                 async with asyncio.timeout(STOP_S):
                     await end()
-        self._nowhere.close()
+        self._belongings.close()

@@ -65,7 +65,7 @@ def test_without_playwright_it_says_what_to_install() -> None:
 
 def test_the_browser_gets_no_secrets() -> None:
     environ = {"PATH": "/bin", "HOME": "/h", "SKITTER_TOKEN": "t", "AWS_SECRET_ACCESS_KEY": "s"}
-    assert browser_environment(environ) == {"PATH": "/bin", "HOME": "/h"}
+    assert browser_environment("/own", environ) == {"PATH": "/bin", "HOME": "/own"}
 
 
 def test_nobody_answers_nowhere_and_nobody_can_take_its_place() -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import signal
+import tempfile
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -279,6 +280,20 @@ async def test_few_pages_are_shown_at_once_and_browsers_are_renewed() -> None:
     assert most <= 2
     assert len(seen) == 2
     assert not browsers()
+
+
+CRASHES = "<script>const a = []; for (;;) a.push(new Array(1e6).fill(Math.random()))</script>"
+
+
+async def test_nothing_is_left_on_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME"):
+        monkeypatch.setenv(name, str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    async with started() as browser:
+        with pytest.raises(RenderError, match="crashed"):
+            await browser.render(sheet(CRASHES))
+        assert [path.name[:16] for path in tmp_path.glob("skitter-*")] == ["skitter-browser-"]
+    assert not list(tmp_path.iterdir())
 
 
 async def test_a_browser_that_does_not_start_is_told() -> None:
