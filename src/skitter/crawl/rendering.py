@@ -5,6 +5,7 @@ touched. What the scripts have made of it is then read in place of what was rece
 """
 
 import codecs
+import logging
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import Final
@@ -25,6 +26,8 @@ from skitter.job.spec import Job
 from skitter.parse.encoding import sniff_encoding
 from skitter.parse.media import read_content_type
 from skitter.types import HostKey
+
+log = logging.getLogger(__name__)
 
 PAGE_S: Final = 15.0
 """How long a page may be busy in the browser, or ``http.timeout`` if that is less."""
@@ -113,6 +116,8 @@ class Rendering:
         job = self._with.job
         shown, rendered = await render(self._renderer, job, response, agent, ask)
         trip.received = response
+        if rendered.late:
+            log.info("%s was still busy when its time was over; read as it stood", trip.url)
         if rendered.moved_to != trip.url:
             trip.moved_to = rendered.moved_to
         return shown

@@ -25,6 +25,7 @@ class Script:
         self.wants: list[str] = []
         self.got: list[bytes | None] = []
         self.moved_to: str | None = None
+        self.late = False
         self.fault: RenderError | None = None
         self.text = '<title>Shown</title><p>made by a script</p><a href="/new">new</a>'
 
@@ -37,7 +38,7 @@ class Script:
             wanted = Wanted(url=url, is_script=True, headers=headers, most_bytes=10_000)
             answer = await sheet.ask(wanted)
             self.got.append(None if answer is None else answer.body)
-        return Rendered(text=self.text, moved_to=self.moved_to, asked=len(self.wants))
+        return Rendered(text=self.text, moved_to=self.moved_to, late=self.late)
 
     @property
     def urls(self) -> list[str]:
@@ -217,6 +218,18 @@ async def test_a_browser_that_dies_is_tried_again_later(make_rig: MakeRig, scrip
     visit = await rig.visit()
     assert visit.record is not None
     assert (visit.record.outcome, visit.record.error) == ("failed", script.fault.why)
+
+
+async def test_a_page_that_is_read_too_soon_is_told_in_the_log(
+    make_rig: MakeRig, script: Script, caplog: pytest.LogCaptureFixture
+) -> None:
+    script.late = True
+    rig = await make_rig()
+    with caplog.at_level("INFO"):
+        visit = await rig.visit(HOME)
+    assert visit.record is not None
+    assert (visit.record.outcome, visit.record.title) == ("ok", "Shown")
+    assert f"{HOME} was still busy" in caplog.text
 
 
 async def test_a_page_that_cannot_be_read_is_given_up(make_rig: MakeRig, script: Script) -> None:
