@@ -23,7 +23,7 @@ from postgres import (
 )
 from stores import HOST, free_port
 
-from skitter.errors import ConfigError
+from skitter.errors import ConfigError, SkitterError, StoreUnavailable
 from skitter.frontier.cold.packing import FORMAT
 from skitter.frontier.cold.postgres import PostgresStore
 
@@ -35,10 +35,15 @@ def server(tmp_path: Path) -> Iterator[PostgresServer]:
         yield server
 
 
-async def refused(url: str, space: str = "skitter", secret: str = PASSWORD) -> str:
+async def refused(
+    url: str,
+    space: str = "skitter",
+    secret: str = PASSWORD,
+    kind: type[SkitterError] = ConfigError,
+) -> str:
     """Open a store that must be refused; return the line that is said."""
     store = PostgresStore(url, space)
-    with pytest.raises(ConfigError) as raised:
+    with pytest.raises(kind) as raised:
         await store.open()
     line = str(raised.value)
     assert line.startswith("cold store")
@@ -48,16 +53,21 @@ async def refused(url: str, space: str = "skitter", secret: str = PASSWORD) -> s
     return line
 
 
-async def test_a_server_that_does_not_answer_is_refused() -> None:
+async def away(url: str) -> str:
+    """The same of a fault that is none of the configuration: who comes later may be let in."""
+    return await refused(url, secret="secret", kind=StoreUnavailable)
+
+
+async def test_a_server_that_does_not_answer_is_asked_again_later() -> None:
     port = free_port()
-    line = await refused(f"postgresql://ann:secret@{HOST}:{port}/cold", secret="secret")
+    line = await away(f"postgresql://ann:secret@{HOST}:{port}/cold")
     assert line == (
         f"cold store postgresql://ann@{HOST}:{port}/cold does not answer (connection refused);"
         " start PostgreSQL there or check the address"
     )
-    line = await refused("postgresql://ann:secret@no.such.name.invalid/cold", secret="secret")
+    line = await away("postgresql://ann:secret@no.such.name.invalid/cold")
     assert "does not answer (the name is not known);" in line
-    line = await refused("postgresql:///cold?host=/nowhere&password=secret", secret="secret")
+    line = await away("postgresql:///cold?host=/nowhere&password=secret")
     assert "postgresql:///nowhere/cold does not answer (no socket there);" in line
 
 
@@ -157,7 +167,7 @@ async def test_what_is_not_postgresql_is_refused(query: str) -> None:
         line = await refused(url + query, secret="secret")
     assert "does not speak PostgreSQL's language; check host and port" in line
     async with saying(b"") as url:
-        line = await refused(url + query, secret="secret")
+        line = await away(url + query)
     assert "does not answer (the connection broke off);" in line
 
 
@@ -166,7 +176,7 @@ async def test_a_server_that_says_nothing_is_refused() -> None:
         port = silent.getsockname()[1]
         url = f"postgresql://ann:secret@{HOST}:{port}/cold?connect_timeout=2"
         began = time.monotonic()
-        line = await refused(url, secret="secret")
+        line = await away(url)
         assert "does not answer (silent for too long);" in line
         assert time.monotonic() - began < 4
 

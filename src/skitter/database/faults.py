@@ -33,8 +33,12 @@ _STRANGER = "does not speak PostgreSQL's language; check host and port"
 _WHO = "does not know this user and password; check both in the URL"
 
 
+_ABSENT = "does not answer"
+_PASSING = (_ABSENT, _CROWDED, _STARTING)
+
+
 def _absent(why: str) -> str:
-    return f"does not answer ({why}); start PostgreSQL there or check the address"
+    return f"{_ABSENT} ({why}); start PostgreSQL there or check the address"
 
 
 _BY_TEXT: Final = [
@@ -74,6 +78,11 @@ def words(error: Exception, address: DatabaseAddress) -> str:
         if pattern.search(text):
             return known.format(said=text, database=address.database)
     return f"refused the connection ({text}); check the URL"
+
+
+def is_passing(why: str) -> bool:
+    """Tell whether these words are of a fault that is gone when the server is back."""
+    return any(sign in why for sign in _PASSING)
 
 
 def said(error: Exception) -> str:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from skitter.database.address import DatabaseAddress
 from skitter.database.connection import Database, Proof
-from skitter.database.faults import READ_ONLY
+from skitter.database.faults import READ_ONLY, is_passing
 from skitter.errors import ConfigError, StoreUnavailable
 
 _LOOK = """
@@ -51,7 +51,7 @@ async def enter(
     """Return a database that is ready for a space, and what its tables say of that space.
 
     Who comes ``to_read`` makes nothing and needs no other right. Raises ``ConfigError`` when the
-    database cannot be used, for whatever reason.
+    database cannot be used, ``StoreUnavailable`` when it cannot be used now: who asks later may.
     """
     database = Database(address)
     try:
@@ -62,6 +62,8 @@ async def enter(
         return database, await _space(database, space, tables, makes=not to_read)
     except StoreUnavailable as error:
         await database.close()
+        if is_passing(str(error)):
+            raise
         raise ConfigError(str(error)) from error
     except BaseException:
         await database.close()
