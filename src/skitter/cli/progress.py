@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 REDRAW_S = 0.25
 PLAIN_LINE_S = 5.0
+SAME_LINE_S = 600.0
+"""A line that says nothing new comes so seldom: the log of an idle service stays readable."""
 _SHOWN_KINDS = 6
 
 Fact = tuple[str, str]
@@ -141,6 +143,8 @@ class PlainDisplay:
         self._view = view
         self._stream = stream
         self._every_s = every_s
+        self._said: list[Fact] = []
+        self._unsaid_s = 0.0
 
     def open(self) -> None:
         """Do nothing: lines need no screen."""
@@ -153,12 +157,22 @@ class PlainDisplay:
         print(line, file=self._stream, flush=True)
 
     async def follow(self, stats: CrawlStats) -> None:
-        """Print one line after every interval, until cancelled."""
+        """Print one line after every interval that brought something, until cancelled."""
         self._view.lines(stats)
         while True:
             await asyncio.sleep(self._every_s)
             facts = [fact for line in self._view.lines(stats) for fact in line]
-            self.say(", ".join(f"{label} {value}".strip() for label, value in facts))
+            if self._is_due(facts):
+                self.say(", ".join(f"{label} {value}".strip() for label, value in facts))
+
+    def _is_due(self, facts: list[Fact]) -> bool:
+        """Tell whether more than the clock has moved since the last line, or long enough ago."""
+        lasting = [fact for fact in facts if fact[0] != "elapsed"]
+        self._unsaid_s += self._every_s
+        if lasting == self._said and self._unsaid_s < SAME_LINE_S:
+            return False
+        self._said, self._unsaid_s = lasting, 0.0
+        return True
 
 
 class LiveDisplay:

@@ -189,3 +189,19 @@ async def test_quiet_is_quiet(capsys: pytest.CaptureFixture[str]) -> None:
     await display.follow(CrawlStats())
     display.close()
     assert capsys.readouterr() == ("", "")
+
+
+async def plain_lines() -> list[str]:
+    """Return what a log gets of a crawl in which nothing moves but the clock."""
+    stream = io.StringIO()
+    ticks = iter(range(10_000))
+    await seen(PlainDisplay(View(monotonic=lambda: float(next(ticks))), stream, every_s=0), 20)
+    return stream.getvalue().splitlines()
+
+
+async def test_a_log_is_not_filled_with_lines_that_say_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert len(await plain_lines()) == 1
+    monkeypatch.setattr("skitter.cli.progress.SAME_LINE_S", 0.0)
+    assert len(await plain_lines()) > 5
