@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 from skitter.config import STATE_DIR, Settings, resolve
 from skitter.errors import ConfigError, DataDirError
+from skitter.frontier.embedded.datadir import FRONTIER
 from skitter.wiring.look import Where
 from skitter.wiring.tokens import TOKEN_FILE
 
@@ -152,4 +153,6 @@ def data_directory(named: Path | None, cwd: Path) -> Path:
 
 
 def _directories(base: Path) -> list[Path]:
-    return sorted(path for path in base.iterdir() if path.is_dir()) if base.is_dir() else []
+    """Return the state directories of crawls; what nodes and others keep there is none."""
+    found = sorted(path for path in base.iterdir() if path.is_dir()) if base.is_dir() else []
+    return [path for path in found if (path / FRONTIER).is_dir()]

@@ -10,7 +10,7 @@ from pathlib import Path
 from skitter.cli.paths import check_paths
 from skitter.cli.report import complain
 from skitter.cli.run import finish, run_crawl
-from skitter.cli.summary import resume_command
+from skitter.cli.summary import resume_command, shared_page_command
 from skitter.cli.wording import plural
 from skitter.config import Resolved, Settings, resolve, run_options
 from skitter.errors import ConfigError
@@ -60,7 +60,8 @@ def crawl_on(request: Request) -> int:
     summary, code = run_crawl(open_crawl, job, options, seeds)
     if bad_lines.count and not options.quiet:
         complain(f"skipped {plural(bad_lines.count, 'line')} of the seeds that are not URLs")
-    finish(summary, options, resume_command(request.argv))
+    look = "" if options.store is None else shared_page_command(job.id, request.settings())
+    finish(summary, options, resume_command(request.argv), look)
     return code
 
 

@@ -32,7 +32,7 @@ def run_crawl(
     return summary, INTERRUPTED if summary.stopped_by == "interrupted" else OK
 
 
-def finish(summary: Summary | None, options: RunOptions, resume: str) -> None:
+def finish(summary: Summary | None, options: RunOptions, resume: str, look: str = "") -> None:
     """Print how the crawl ended: JSON where it was asked for, else words for people."""
     if options.quiet and not options.json:
         return
@@ -44,4 +44,4 @@ def finish(summary: Summary | None, options: RunOptions, resume: str) -> None:
     if options.json:
         print(json.dumps(summary_json(summary)), flush=True)
     else:
-        print("\n".join(summary_lines(summary, resume)), flush=True)
+        print("\n".join(summary_lines(summary, resume, look)), flush=True)

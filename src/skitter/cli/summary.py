@@ -7,6 +7,8 @@ from pathlib import Path
 from skitter.cli import wording
 from skitter.crawl.standing import CANCELLED
 from skitter.crawl.summary import Summary
+from skitter.database.address import without_secrets
+from skitter.frontier.redis.address import without_password
 
 _SHOWN_KINDS = 8
 _ENDS = {
@@ -26,9 +28,13 @@ def summary_json(summary: Summary) -> dict[str, object]:
     return {**values, "stopped_by": CANCELLED} if cancelled else values
 
 
-def summary_lines(summary: Summary, resume: str) -> list[str]:
-    """Return what was fetched, what was not and why, where it is, and what can be done next."""
-    blocks = [[_headline(summary)], _counts(summary), _places(summary), _hints(summary, resume)]
+def summary_lines(summary: Summary, resume: str, look: str = "") -> list[str]:
+    """Return what was fetched, what was not and why, where it is, and what can be done next.
+
+    ``look`` is the command that explains a page; left out, that of the state directory.
+    """
+    hints = _hints(summary, resume, look or page_command(summary.data))
+    blocks = [[_headline(summary)], _counts(summary), _places(summary), hints]
     lines: list[str] = []
     for block in blocks:
         lines += ["", *block] if block and lines else block
@@ -146,8 +152,7 @@ def _places(summary: Summary) -> list[str]:
     return [*lines, f"  {'state':<12}  {summary.data}"]
 
 
-def _hints(summary: Summary, resume: str) -> list[str]:
-    look = page_command(summary.data)
+def _hints(summary: Summary, resume: str, look: str) -> list[str]:
     hints = [f"  {'one page':<12}  {look}"]
     larger = {"pages limit": "--pages", "bytes limit": "--total-bytes"}.get(summary.stopped_by)
     if larger is not None:
@@ -160,3 +165,16 @@ def _hints(summary: Summary, resume: str) -> list[str]:
 def page_command(data: Path) -> str:
     """Return the command that explains one page of a crawl."""
     return f"{wording.program()} page URL --data {shlex.quote(str(data))}"
+
+
+def shared_page_command(job: str, typed: Mapping[str, object]) -> str:
+    """Return the same of a crawl whose pages are in a store that others use as well.
+
+    ``typed`` holds the flags of the crawl: what the environment says,
+    the command finds there as well.
+    """
+    words = [wording.program(), "page", "URL", "--job", shlex.quote(job)]
+    for name, shown in (("store", without_password), ("index", without_secrets)):
+        if url := typed.get(name):
+            words += [f"--{name}", shlex.quote(shown(str(url)))]
+    return " ".join(words)

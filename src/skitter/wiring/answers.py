@@ -26,6 +26,8 @@ Question = Mapping[str, object]
 ARCHIVE_MARKS = "archive:"
 MEMBER_SIGN = "\t"
 """Stands between the directory of an archive and the member that writes there."""
+NAME_ONE = "name one of them (page URL --job ID, job export ID)"
+"""What to do where several jobs are, or not the one that was named."""
 FETCHED = frozenset({"ok", "noindex"})
 YIELD_EVERY = 100
 

@@ -13,6 +13,7 @@ from skitter.cluster.manager.roster import State
 from skitter.errors import ApiAway, ApiError, ConfigError, NotFound
 from skitter.pipeline.record import PageRecord, encode_line
 from skitter.politeness.settings.values import parse_changes, plain_value
+from skitter.wiring.answers import NAME_ONE
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -290,7 +291,7 @@ def _rows_of(most: int) -> int:
 
 
 def _which(known: list[str]) -> str:
-    return f"jobs there: {', '.join(sorted(known))}; name one of them" if known else "no jobs there"
+    return f"jobs there: {', '.join(sorted(known))}; {NAME_ONE}" if known else "no jobs there"
 
 
 # Values as facts

@@ -19,7 +19,7 @@ from skitter.frontier.model import JobEntry, JobState
 from skitter.job.spec import Job, check_job
 from skitter.pipeline.base import Sink
 from skitter.types import JobNumber
-from skitter.wiring.answers import Answers, Question
+from skitter.wiring.answers import NAME_ONE, Answers, Question
 from skitter.wiring.assembly import Assembly
 from skitter.wiring.browsers import refuse_without_browser
 from skitter.wiring.databases import database_places, make_databases
@@ -172,7 +172,7 @@ class JobHost:
         if len(found) != 1:
             known = ", ".join(entry.id for entry in jobs.values()) or "none"
             kind = ConfigError if wanted is None else NotFound
-            raise kind(f"jobs here: {known}; name one of them")
+            raise kind(f"jobs here: {known}; {NAME_ONE}")
         [number] = found
         assembly = self._assemblies.get(number)
         if assembly is None:

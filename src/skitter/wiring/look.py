@@ -29,7 +29,7 @@ from skitter.types import JobNumber
 from skitter.url.fingerprint import Fingerprinter
 from skitter.url.normalise import Normaliser
 from skitter.url.scope import Scope
-from skitter.wiring.answers import Answers, Question
+from skitter.wiring.answers import NAME_ONE, Answers, Question
 from skitter.wiring.api_access import api_lines
 from skitter.wiring.connect import read_redis
 from skitter.wiring.parts import make_fetcher, make_guard
@@ -189,6 +189,9 @@ def _decoded(payload: bytes, coding: str | None, url: str) -> bytes:
 async def _ask_directory(data: Path, question: Question) -> AsyncGenerator[bytes, None]:
     directory = DataDir(data)
     directory.require()
+    if not directory.frontier.is_dir():
+        yield _no_crawl(" in this directory; where it is in a store, name that with --store URL")
+        return
     directory.acquire()
     frontier = EmbeddedFrontier(directory.frontier, seen=None)
     try:
@@ -224,7 +227,7 @@ async def answer_from(
     found = [number for number, entry in jobs.items() if wanted in (None, entry.id)]
     if len(found) != 1:
         known = ", ".join(sorted(entry.id for entry in jobs.values()))
-        why = f"jobs there: {known}; name one of them"
+        why = f"jobs there: {known}; {NAME_ONE}"
         yield json.dumps({"error": why}).encode() + b"\n" if jobs else _no_crawl()
         return
     [number] = found
@@ -234,8 +237,8 @@ async def answer_from(
         yield line
 
 
-def _no_crawl() -> bytes:
-    return json.dumps({"error": "no crawl has begun there"}).encode() + b"\n"
+def _no_crawl(where: str = " there") -> bytes:
+    return json.dumps({"error": f"no crawl has begun{where}"}).encode() + b"\n"
 
 
 async def make_explainer(

@@ -15,7 +15,7 @@ from skitter.wiring.look import Where
 def make(base: Path, *names: str) -> list[Path]:
     made = [base / ".skitter" / name for name in names]
     for path in made:
-        path.mkdir(parents=True)
+        (path / "frontier").mkdir(parents=True)
     return made
 
 
@@ -28,6 +28,12 @@ def test_of_several_crawls_one_must_be_named(tmp_path: Path) -> None:
     make(tmp_path, "a", "b")
     with pytest.raises(ConfigError, match=r"--data DIR: \.skitter/a, \.skitter/b$"):
         data_directory(None, tmp_path)
+
+
+def test_what_a_node_keeps_there_is_no_crawl(tmp_path: Path) -> None:
+    [only] = make(tmp_path, "a")
+    (tmp_path / ".skitter/node/1").mkdir(parents=True)
+    assert data_directory(None, tmp_path) == only
 
 
 def test_where_nothing_was_crawled_that_is_said(tmp_path: Path) -> None:

@@ -98,7 +98,7 @@ def test_a_token_is_shown_nowhere() -> None:
 
 def test_crawls_that_are_there_are_named_when_none_was_meant(here: Path) -> None:
     for name in ("b", "a"):
-        (here / ".skitter" / name).mkdir(parents=True)
+        (here / ".skitter" / name / "frontier").mkdir(parents=True)
     with pytest.raises(ConfigError, match=r"which jobs\? .*there are .skitter/a, .skitter/b"):
         place_of_jobs(None, Flags())
     assert place_of_jobs("a", Flags()) == Where(data=Path(".skitter/a"))

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from cli_fakes import summary
 
-from skitter.cli.summary import resume_command, summary_json, summary_lines
+from skitter.cli.summary import resume_command, shared_page_command, summary_json, summary_lines
 from skitter.crawl.traps.guard import Cut
 
 
@@ -128,3 +128,15 @@ def test_a_limit_says_how_to_go_on(limit: str, hint: str) -> None:
 
 def test_a_start_that_brought_nothing_says_why() -> None:
     assert "The start says: refused by robots.txt" in text(ok=0, trouble="refused by robots.txt")
+
+
+def test_pages_in_a_store_are_asked_for_there_and_no_password_is_shown() -> None:
+    typed = {"store": "redis://me:open@h:1/2?namespace=a", "index": "postgresql://me:open@h/db"}
+    look = shared_page_command("docs", typed)
+    assert look.endswith(
+        "skitter page URL --job docs --store 'redis://me@h:1/2?namespace=a'"
+        " --index postgresql://me@h/db"
+    )
+    lines = summary_lines(summary(), "skitter crawl x", look)
+    assert f"  one page      {look}" in lines
+    assert shared_page_command("docs", {}).endswith("skitter page URL --job docs")

@@ -251,3 +251,15 @@ async def test_a_body_that_was_changed_is_refused(tmp_path: Path) -> None:
     warc.write_bytes(warc.read_bytes().replace(b"hello", b"hallo"))
     with pytest.raises(SinkError, match=f"{warc}: damaged at byte {location.offset} "):
         read_archived(place_of(tmp_path, location))
+
+
+async def test_a_directory_whose_crawl_is_in_a_store_says_so_and_stays_as_it_is(
+    tmp_path: Path,
+) -> None:
+    directory = DataDir(tmp_path)
+    directory.acquire()
+    directory.release()
+    before = sorted(tmp_path.iterdir())
+    with pytest.raises(DataDirError, match=r"no crawl has begun in this directory; .* --store URL"):
+        await listed(tmp_path, {"records": True})
+    assert sorted(tmp_path.iterdir()) == before
