@@ -113,6 +113,8 @@ def _usage(error: typer.TyperException) -> int:
     context = getattr(error, "ctx", None)
     path = "skitter" if context is None else context.command_path
     message = " ".join(error.format_message().replace("Value error, ", "").split())
+    # A group without a command has shown its help already, and has no words of its own.
+    message = message or f"{path}: wanted one of its commands"
     complain(f"{message} (see {path} --help)")
     return error.exit_code
 

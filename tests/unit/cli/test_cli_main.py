@@ -265,3 +265,13 @@ def test_of_many_errors_ours_is_told() -> None:
     group = BaseExceptionGroup("g", [KeyError("k"), ExceptionGroup("h", [OSError("o"), ours])])
     assert most_telling(group) is ours
     assert most_telling(ours) is ours
+
+
+def test_a_group_without_a_command_says_that_one_is_wanted(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run(["job"]) == 2
+    shown = capsys.readouterr()
+    assert (
+        shown.err == "skitter: skitter job: wanted one of its commands (see skitter job --help)\n"
+    )
