@@ -98,7 +98,11 @@ def _sink(
 ) -> dict[str, Any]:
     names = ", ".join(sorted(known)) or "none"
     if not isinstance(wanted, Mapping) or set(wanted) != {"name"}:
-        raise _refuse(field, f'wanted {{"name": …}} of what the operator has set up: {names}')
+        why = (
+            f'wanted {{"name": …}} of what the operator of the service has set up ({names});'
+            " without sinks the service keeps the records itself, for skitter job export"
+        )
+        raise _refuse(field, why)
     found = known.get(str(wanted["name"]))
     if found is None:
         raise _refuse(f"{field}.name", f"there is none of that name; known: {names}")

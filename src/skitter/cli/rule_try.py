@@ -10,6 +10,7 @@ import uvloop
 from rich.console import Console
 from rich.text import Text
 
+from skitter.cli import wording
 from skitter.cli.place import Flags, named_place
 from skitter.config import STATE_DIR, RunOptions, resolve
 from skitter.job.load import document_of, load_job
@@ -103,7 +104,9 @@ def _field(name: str, value: object, *, required: bool) -> Text:
     if value in (None, [], ""):
         return Text(f"  {name}  nothing found", style="bold red" if required else "yellow")
     shown = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return Text(f"  {name}  ").append(shown[:_TEXT_CHARS], style="green")
+    if len(shown) > _TEXT_CHARS:
+        shown = f"{shown[:_TEXT_CHARS]} … ({wording.count(len(shown))} characters)"
+    return Text(f"  {name}  ").append(shown, style="green")
 
 
 def _print_list(console: Console, trial: Trial) -> None:

@@ -17,18 +17,24 @@ class JobRow(Message):
     """running, waiting, paused, finished or cancelled."""
     stopped_by: str
     priority: int
-    pages: int
-    ok: int
-    failed: int
-    refused: int
-    duplicates: int
-    rejected: int
-    queued: int
-    leased: int
-    scheduled: int
-    done: int
-    dead: int
-    dropped: int
+    pages: int = Field(description="Records: one for each visit.")
+    ok: int = Field(description="Records with the outcomes `ok` and `noindex`.")
+    failed: int = Field(description="Those with `http_error` and `failed`.")
+    refused: int = Field(description="Those with `refused` and `skipped`.")
+    duplicates: int = Field(
+        description="Redirects to a page that is known, and pages whose content another had."
+    )
+    rejected: int = Field(
+        description="Visits without a field that the rules require: in no output."
+    )
+    queued: int = Field(description="URLs that wait.")
+    leased: int = Field(description="URLs in the hands of workers.")
+    scheduled: int = Field(description="URLs that are visited again later.")
+    done: int = Field(description="URLs that are done for good.")
+    dead: int = Field(
+        description="URLs that were given up or refused: pages, and sitemaps that are not there."
+    )
+    dropped: int = Field(description="Links left out beyond `limits.queue`.")
 
 
 class JobDetail(JobRow):

@@ -100,6 +100,23 @@ async def test_a_bad_job_is_refused_and_the_field_named(
     assert (await here.http.get("/v1/jobs")).json()["jobs"] == []
 
 
+async def test_a_job_that_names_a_file_is_told_where_its_records_may_go(here: Served) -> None:
+    sinks = [{"type": "csv", "path": "mine.csv"}]
+    answer = await here.http.post("/v1/jobs", json={**JOB, "sinks": sinks})
+    said = answer.json()["error"]["message"]
+    assert "(fixed, lake)" in said
+    assert "without sinks the service keeps the records itself" in said
+
+
+async def test_an_outcome_that_there_is_not_is_refused(here: Served) -> None:
+    await add(here)
+    assert (await here.http.get("/v1/jobs/one/pages?outcome=noindex")).status_code == 200
+    answer = await here.http.get("/v1/jobs/one/pages?outcome=fine")
+    error = answer.json()["error"]
+    assert (answer.status_code, error["field"]) == (422, "outcome")
+    assert "http_error" in error["message"]
+
+
 async def test_records_go_where_the_operator_has_said(here: Served) -> None:
     found = await add(here, sinks=[{"name": "lake"}])
     assert [Path(path).name for path in found["records"]] == ["lake-one.jsonl"]

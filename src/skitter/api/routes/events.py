@@ -79,5 +79,6 @@ def _some(given: list[str] | None) -> Values:
 def _types(given: list[str] | None) -> Values:
     values = _some(given)
     for unknown in sorted(values - set(TYPES)):
-        raise ApiError(422, f"types: {unknown[:40]!r} never happens", "types")
+        told = ", ".join(TYPES)
+        raise ApiError(422, f"types: {unknown[:40]!r} never happens; {told} do", "types")
     return values

@@ -10,6 +10,7 @@ from skitter.api.auth import reader
 from skitter.api.served import After, Limit, Served
 from skitter.client.jobs import LinkedList, LinkedRow, PageList, RejectList
 from skitter.client.pages import Archived, Explanation
+from skitter.types import Outcome
 
 PageUrl = Annotated[str, Query(min_length=1, max_length=8_192, examples=["https://example.com/"])]
 
@@ -20,7 +21,7 @@ router = APIRouter(prefix="/v1", tags=["pages"], dependencies=[reader])
 async def job_pages(  # noqa: PLR0913, PLR0917  one parameter a filter
     service: Served,
     job_id: str,
-    outcome: Annotated[str | None, Query(description="ok, failed, refused, duplicate …")] = None,
+    outcome: Annotated[Outcome | None, Query(description="What came of the visit.")] = None,
     status: Annotated[int | None, Query(ge=100, le=599, description="Status code.")] = None,
     page_class: Annotated[Literal["nav", "data"] | None, Query(alias="class")] = None,
     host: Annotated[str | None, Query(description="Only pages of this host.")] = None,
