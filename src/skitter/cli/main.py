@@ -5,6 +5,7 @@ once.
 """
 
 import os
+import re
 import sys
 from collections.abc import Sequence
 from typing import Annotated, Any
@@ -85,6 +86,10 @@ def _root(
         print(ctx.get_help())
 
 
+_NO_INTEGER = re.compile("Input should be a valid integer(, [^(]*[^( ])?")
+_NO_NUMBER = re.compile("Input should be a valid number(, [^(]*[^( ])?")
+
+
 def main() -> None:
     """Run the command line of this process and end it with the right exit code."""
     expect_loading()
@@ -113,6 +118,7 @@ def _usage(error: typer.TyperException) -> int:
     context = getattr(error, "ctx", None)
     path = "skitter" if context is None else context.command_path
     message = " ".join(error.format_message().replace("Value error, ", "").split())
+    message = _NO_INTEGER.sub("wanted a whole number", _NO_NUMBER.sub("wanted a number", message))
     # A group without a command has shown its help already, and has no words of its own.
     message = message or f"{path}: wanted one of its commands"
     complain(f"{message} (see {path} --help)")

@@ -54,8 +54,11 @@ class JobDetail(JobRow):
     status_codes: dict[str, int]
     errors: dict[str, int]
     alarms: list[str] = []
-    spec: dict[str, Any] = {}
-    """The job as it was given, defaults filled in, secrets left out."""
+    spec: dict[str, Any] = Field(
+        default={},
+        description="The job as it was given, defaults filled in, secrets left out;"
+        " only in the answer to a GET.",
+    )
     notes: list[str] = []
     """Only in the answer to a PATCH: what the change does not reach."""
     added: bool | None = None

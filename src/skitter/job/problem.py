@@ -132,6 +132,8 @@ def _unknown_key(path: Path, vocabulary: Vocabulary) -> str:
     elsewhere = [name for name in names if name.rpartition(".")[2] == key]
     if near or elsewhere:
         return f'unknown key; did you mean "{(near or elsewhere)[0]}"?'
+    if here == ["fields"]:
+        return f"unknown key; fields stand in [{table}.fields]"
     return f"unknown key; wanted one of {', '.join(here)}"
 
 

@@ -275,3 +275,21 @@ def test_a_group_without_a_command_says_that_one_is_wanted(
     assert (
         shown.err == "skitter: skitter job: wanted one of its commands (see skitter job --help)\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (
+            ["crawl", "--pages", "few"],
+            "'--pages': wanted a whole number (see skitter crawl --help)",
+        ),
+        (["crawl", "--delay", "long"], "'--delay': wanted a number (see skitter crawl --help)"),
+        (["up", "--workers", "1.5"], "'--workers': wanted a whole number (see skitter up --help)"),
+    ],
+)
+def test_a_flag_that_wants_a_number_says_so(
+    words: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(words) == 2
+    assert capsys.readouterr().err == f"skitter: Invalid value for {said}\n"

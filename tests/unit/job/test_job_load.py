@@ -56,6 +56,7 @@ def test_toml_and_json_say_the_same(tmp_path: Path) -> None:
     [
         ("dept = 2", 'dept: unknown key; did you mean "depth"?'),
         ("pages = 2", 'pages: unknown key; did you mean "limits.pages"?'),
+        ("[detail]\ntitle = '//h1'", "detail.title: unknown key; fields stand in [detail.fields]"),
         ("[polite]\nper-host = 2", 'polite.per-host: unknown key; did you mean "per_host"?'),
         (
             "[limits]\nzzz = 2",

@@ -19,6 +19,10 @@ SAID: Final = (
         r"(?P<at>[\w.\[\]-]+): unknown key; wanted one of (?P<names>.+)",
         "{at}：未知的名称，可用：{names}",
     ),
+    (
+        r"(?P<at>[\w.\[\]-]+): unknown key; fields stand in (?P<place>\[.+\])",
+        "{at}：未知的名称，字段应写在 {place} 中",
+    ),
     (r"(?P<at>[\w.\[\]-]+): (?P<value>.+) is not available yet", "{at}：{value} 尚不支持"),
     (r"(?P<at>[\w.\[\]-]+): (?P<value>.+): wanted (?P<wanted>.+)", "{at}：{value}：应为{wanted}"),
     (r"(?P<at>[\w.\[\]-]+): wanted (?P<wanted>.+)", "{at}：应为{wanted}"),
