@@ -17,6 +17,7 @@ Path = tuple[str | int, ...]
 
 _VALUE_CHARS = 80
 _NUMBER = re.compile(r"\[\d+\]")
+_LISTS_OF_TABLES = frozenset({"links", "sinks"})
 _SECRET_FIELDS = ("headers", "cookies", "sinks", "secret")
 
 _WANTED: Mapping[str, str] = {
@@ -101,11 +102,18 @@ def _line(fault: ErrorDetails, vocabulary: Vocabulary, name: Callable[[str], str
         return f"{where}: {_unknown_key(path, vocabulary)}"
     if _is_later_value(fault, vocabulary):
         return f"{where}: {show(fault['input'])} is not available yet"
-    given = fault["input"]
+    return f"{where}: {_wrong_value(fault)}"
+
+
+def _wrong_value(fault: ErrorDetails) -> str:
+    """Return a value and what was wanted instead; a value that may hold a secret is not told."""
+    path, given = fault["loc"], fault["input"]
+    if path[-1] in _LISTS_OF_TABLES and isinstance(given, dict):
+        return f"wanted a list of tables: write [[{path[-1]}]] above each of them"
     tells = given if isinstance(given, dict) else ()
     if any(part in _SECRET_FIELDS for part in (*path, *tells)):
-        return f"{where}: {_wanted(fault)}"
-    return f"{where}: {show(given)}: {_wanted(fault)}"
+        return _wanted(fault)
+    return f"{show(given)}: {_wanted(fault)}"
 
 
 def _wanted(fault: ErrorDetails) -> str:

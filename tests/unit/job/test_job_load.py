@@ -79,6 +79,7 @@ def test_toml_and_json_say_the_same(tmp_path: Path) -> None:
         ("limits = 3", "limits: 3: wanted a table of keys"),
         ("[polite]\ndelay = nan", "polite.delay: NaN: wanted a finite number"),
         ("[polite]\nrobots = 1", "polite.robots: 1: wanted true or false"),
+        ("[links]\nallow = ['x']", "links: wanted a list of tables: write [[links]] above each"),
         ('include = "x"', 'include: "x": wanted a list'),
         ("include = ['(']", 'include[0]: "(": not an RE2 regular expression: missing ): ('),
         ("labels = {a = 1}", "labels.a: 1: wanted a string"),
