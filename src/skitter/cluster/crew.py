@@ -121,7 +121,9 @@ class Worker:
         self._log_to = log_to
         """Opens what the process writes its words to; None for those of this process."""
         self._process: asyncio.subprocess.Process | None = None
+        self._starting = asyncio.Lock()
         self._stop = asyncio.Event()
+        self._killed = False
         self._before = Standing()
         """What earlier processes of this worker did."""
         self.now = Standing()
@@ -158,10 +160,11 @@ class Worker:
 
         A negative code is the number of the signal that ended it.
         """
-        self._process = process = await self._begin()
+        async with self._starting:
+            self._process = process = await self._begin()
         on_start(process.pid)
         if self._stop.is_set():
-            process.terminate()
+            _signal(process, signal.SIGKILL if self._killed else signal.SIGTERM)
         assert process.stdout is not None
         while line := await process.stdout.readline():
             try:
@@ -201,7 +204,9 @@ class Worker:
     async def stop(self, patience_s: float = STOP_S) -> None:
         """Let the worker finish its requests, then end it."""
         self._stop.set()
-        process = self._process
+        # One that is about to be there must not be missed: it might not listen to the signal alone.
+        async with self._starting:
+            process = self._process
         if process is None:
             return
         _signal(process, signal.SIGTERM)
@@ -213,6 +218,7 @@ class Worker:
 
     def kill(self) -> None:
         """End the worker at once."""
+        self._killed = True
         self._stop.set()
         if self._process is not None:
             _signal(self._process, signal.SIGKILL)

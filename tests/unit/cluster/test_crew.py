@@ -144,6 +144,36 @@ async def test_stop_kills_a_worker_that_does_not_end(tmp_path: Path) -> None:
     assert worker.pid is None
 
 
+@pytest.mark.parametrize("at_once", [False, True])
+async def test_a_worker_that_is_just_being_started_ends_as_well(
+    tmp_path: Path, *, at_once: bool
+) -> None:
+    ready, stopped = tmp_path / "ready", asyncio.Event()
+
+    class Slow(Worker):
+        async def _begin(self) -> asyncio.subprocess.Process:
+            process = await super()._begin()
+            await until(str(ready))
+            if at_once:
+                await stopped.wait()
+            else:
+                await asyncio.sleep(0.1)
+            return process
+
+    deaf = shell(f"trap '' TERM; echo $$ > {ready}; while :; do sleep 0.05; done")
+    worker = Slow("1", deaf, ENV)
+    running = asyncio.create_task(worker.run())
+    await until(str(ready))
+    if at_once:
+        worker.kill()
+        stopped.set()
+    else:
+        await worker.stop(0.2)
+    async with asyncio.timeout(5):
+        await running
+    assert not alive(int(ready.read_text()))
+
+
 async def test_stop_does_not_wait_for_a_worker_that_was_to_be_started_again(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
