@@ -23,7 +23,7 @@ from skitter.errors import NotFound
 POLL_S = 1.0
 """When whoever waits looks without having been told to; the next time after twice as long."""
 
-PAUSE_S = 0.01
+PAUSE_S = 0.02
 """From one call to the store to the next of its kind, while many submit."""
 
 State = Literal["done", "pending", "blocked", "invalid"]

@@ -18,7 +18,7 @@ from skitter.url.host import host_key, origin
 LOOKED_S = 30.0
 """How long the store is not asked again for a file it did not have."""
 SITES_KEPT = 50_000
-PAUSE_S = 0.01
+PAUSE_S = 0.02
 """From one question to the store to the next, while many are submitted."""
 
 
