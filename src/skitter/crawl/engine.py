@@ -280,7 +280,7 @@ class Engine:
         self._stats.waiting_until_ms = next_ready_ms = claim.next_ready_ms
         wait_ms = (next_ready_ms or 0) - self._clock.now_ms()
         if next_ready_ms is None or wait_ms > self._options.patience_s * 1000:
-            self.stopped_by = "waiting"
+            self.stopped_by = await self._quota.reached_by_all(self._reader, self._job) or "waiting"
             return True
         return False
 

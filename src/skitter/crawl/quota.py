@@ -1,10 +1,12 @@
 """How far a run has got, and how much more it may take on under its limits."""
 
+from skitter.crawl.totals import Totals
 from skitter.crawl.trip import Visit
 from skitter.crawl.works import EngineOptions
+from skitter.frontier.base import FrontierReader
 from skitter.frontier.model import Result
 from skitter.observability.stats import CrawlStats
-from skitter.types import Role
+from skitter.types import JobNumber, Role
 
 SETTLED = 16
 """A best-first crawl has one page under way for this many it has seen, and at least two."""
@@ -45,6 +47,14 @@ class Quota:
         if live or self._others_leased or self._options.pages is None:
             return ""
         return "pages limit" if self._left(live) <= 0 else ""
+
+    async def reached_by_all(self, reader: FrontierReader, job: JobNumber) -> str:
+        """Return the limit that the job is at while nobody has anything of it under way.
+
+        Others may have brought the last page that was wanted since they were last heard of.
+        """
+        self.others_have(Totals.of(await reader.tallies(job)).pages, leased=0, live=0)
+        return self.reached(live=0)
 
     def _left(self, live: int) -> int:
         assert self._options.pages is not None

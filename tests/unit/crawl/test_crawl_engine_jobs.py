@@ -15,7 +15,7 @@ from skitter.crawl import engine as engine_module
 from skitter.crawl.desk import Desk, Desks
 from skitter.errors import ConfigError
 from skitter.frontier.embedded.frontier import EmbeddedFrontier
-from skitter.frontier.model import Claim, JobEntry, Link, UrlState
+from skitter.frontier.model import Ack, Claim, Freed, JobEntry, Link, Result, UrlState
 from skitter.types import JobNumber
 
 
@@ -63,6 +63,21 @@ async def test_what_others_have_under_way_is_waited_for_before_a_limit_is_reache
     await asyncio.wait_for(running, 10)
     assert engine.stopped_by == "pages limit"
     assert len(rig.sink.records) == (2 if brought else 3)
+
+
+async def test_the_last_page_of_another_is_the_end_though_nobody_has_told_of_it_yet(
+    rig: SharedRig,
+) -> None:
+    await rig.offer_in(1, "/a", "/b", "/c")
+    other = await rig.frontier.claim(rig.slots.grants, 1, lease_ms=60_000, freed=())
+    (lease,) = other.leases
+    far = SystemClock().now_ms() + 3_600_000
+    rests = Freed(lease.id, lease.host, not_before_ms=far)
+    await rig.frontier.claim(rig.slots.grants, 0, freed=[rests])
+    await rig.frontier.ack([Ack(lease, Result.DONE, tally=(("pages", 1),))])
+    engine = rig.engine(pages=1, patience_s=60)
+    await asyncio.wait_for(engine.run(), 10)
+    assert (engine.stopped_by, rig.sink.records) == ("pages limit", [])
 
 
 async def test_own_pages_and_leases_are_not_counted_twice(rig: SharedRig) -> None:
