@@ -28,6 +28,7 @@ SkitterError
 │   ├─ Fenced
 │   ├─ LeaseLost
 │   ├─ DataDirError
+│   │   └─ DataDirInUse
 │   └─ StoreUnavailable
 ├─ SinkError
 └─ ApiError
@@ -194,6 +195,10 @@ class LeaseLost(FrontierError):
 
 class DataDirError(FrontierError):
     """The data directory is in use, of another job, or of a newer version."""
+
+
+class DataDirInUse(DataDirError):
+    """Another process has the data directory."""
 
 
 class StoreUnavailable(FrontierError):

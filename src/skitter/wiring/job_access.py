@@ -66,7 +66,7 @@ async def _ask_directory(where: Where, question: Question) -> list[Facts]:
                 f"{where}: nothing runs there and no crawl has begun; start it with: skitter up"
             )
         directory.require()
-        directory.acquire()
+        await directory.acquire_when_free()
         stack.callback(directory.release)
         frontier = EmbeddedFrontier(directory.frontier)
         await frontier.open()

@@ -192,7 +192,7 @@ async def _ask_directory(data: Path, question: Question) -> AsyncGenerator[bytes
     if not directory.frontier.is_dir():
         yield _no_crawl(" in this directory; where it is in a store, name that with --store URL")
         return
-    directory.acquire()
+    await directory.acquire_when_free()
     frontier = EmbeddedFrontier(directory.frontier, seen=None)
     try:
         await frontier.open()

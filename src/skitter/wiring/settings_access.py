@@ -85,7 +85,7 @@ async def _open_directory(stack: AsyncExitStack, where: Where) -> EmbeddedFronti
     assert where.data is not None
     directory = DataDir(where.data)
     directory.require()
-    directory.acquire()
+    await directory.acquire_when_free()
     stack.callback(directory.release)
     if not directory.frontier.exists():
         # A crawl with --store has its state there; an empty store here would be in its way.

@@ -44,7 +44,7 @@ async def undo_alias(where: Where, host: str, cold: str | None = None) -> dict[s
 async def _undo_in_directory(where: Where, data: Path, host: str) -> dict[str, object]:
     directory = DataDir(data)
     directory.require()
-    directory.acquire()
+    await directory.acquire_when_free()
     frontier = EmbeddedFrontier(directory.frontier, seen=None)
     try:
         await frontier.open()

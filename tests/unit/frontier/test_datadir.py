@@ -1,5 +1,6 @@
 """The state directory: whose it is, and that one process at a time uses it."""
 
+import asyncio
 import json
 import subprocess
 import sys
@@ -7,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from skitter.errors import ConfigError, DataDirError, SkitterError
+from skitter.errors import ConfigError, DataDirError, DataDirInUse, SkitterError
 from skitter.frontier.embedded.datadir import FRONTIER, MARKER, DataDir
 from skitter.frontier.embedded.layout import FORMAT_VERSION
 
@@ -84,6 +85,19 @@ def test_another_process_is_refused_too_and_its_death_lets_go(tmp_path: Path) ->
             take(tmp_path)
         process.kill()
     take(tmp_path).release()
+
+
+async def test_a_directory_that_is_about_to_be_let_go_is_waited_for(tmp_path: Path) -> None:
+    first = take(tmp_path)
+    second = DataDir(tmp_path)
+    waiting = asyncio.create_task(second.acquire_when_free(60))
+    await asyncio.sleep(0.1)
+    assert not waiting.done()
+    first.release()
+    await waiting
+    with pytest.raises(DataDirInUse, match="in use"):
+        await DataDir(tmp_path).acquire_when_free(0.1)
+    second.release()
 
 
 def test_a_child_that_lives_on_does_not_keep_the_directory(tmp_path: Path) -> None:

@@ -1,16 +1,27 @@
 """The directory a crawl keeps its state in: whose it is, and that only one process uses it."""
 
+import asyncio
 import fcntl
 import json
 import os
 import shutil
 from pathlib import Path
 
-from skitter.errors import FULL, ConfigError, DataDirError, SkitterError, StoreUnavailable
+from skitter.errors import (
+    FULL,
+    ConfigError,
+    DataDirError,
+    DataDirInUse,
+    SkitterError,
+    StoreUnavailable,
+)
 from skitter.frontier.embedded.layout import FORMAT_VERSION
 
 MARKER = "skitter.json"
 FRONTIER = "frontier"
+ENDING_S = 5.0
+"""How long a process that answers nothing any more may take to let go of its directory."""
+LOOK_S = 0.05
 
 
 class DataDir:
@@ -52,6 +63,22 @@ class DataDir:
             self.release()
             raise
 
+    async def acquire_when_free(self, patience_s: float = ENDING_S) -> None:
+        """Take the directory from a process that does not answer, since it is about to end."""
+        try:
+            async with asyncio.timeout(patience_s):
+                while not self._acquired():  # noqa: ASYNC110  a lock rings no bell
+                    await asyncio.sleep(LOOK_S)
+        except TimeoutError:
+            self.acquire()
+
+    def _acquired(self) -> bool:
+        try:
+            self.acquire()
+        except DataDirInUse:
+            return False
+        return True
+
     def _check_ours(self) -> None:
         marker = self.path / MARKER
         strange = [p for p in self.path.iterdir() if p.name != MARKER] if self.path.is_dir() else []
@@ -67,7 +94,7 @@ class DataDir:
             fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             self.release()
-            raise DataDirError(
+            raise DataDirInUse(
                 f"--data {self.path}: in use by another Skitter process;"
                 " wait for it to end, or choose another directory"
             ) from error
