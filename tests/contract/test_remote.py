@@ -414,7 +414,7 @@ async def test_a_master_that_keeps_restarting_loses_nothing_and_counts_nothing_t
             await shell.open()
             try:
                 # A machine that is busy with other things gets somewhere as well, in the end.
-                async with asyncio.timeout(0.15 + openings * 0.02):
+                async with asyncio.timeout(0.02 + openings * 0.02):
                     await finished.wait()
             except TimeoutError:
                 pass
@@ -427,7 +427,7 @@ async def test_a_master_that_keeps_restarting_loses_nothing_and_counts_nothing_t
     finished.set()
     await master
     assert set(fetched) == set(range(total))
-    assert openings > 5
+    assert openings > 3
     store = EmbeddedFrontier(tmp_path / "store", durable=False)
     await store.open()
     assert await store.tallies(JOB) == {"pages": total, "sum": sum(range(total))}
