@@ -141,6 +141,24 @@ async def test_a_server_that_throws_keys_away(
     await accepted(server.url)
 
 
+async def test_a_server_that_throws_keys_away_and_hides_its_settings(
+    server: RedisServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Those who rent a server may ask it for INFO, not for its settings."""
+    server.cli("ACL", "SETUSER", "tenant", "on", ">word", "~*", "&*", "+@all", "-config", "+info")
+    url = f"redis://tenant:word@127.0.0.1:{server.port}"
+    await accepted(url)
+    assert "maxmemory-policy" not in caplog.text
+    server.cli("CONFIG", "SET", "maxmemory-policy", "allkeys-lru")
+    await accepted(url)
+    assert "has maxmemory-policy allkeys-lru" in caplog.text
+    server.cli("CONFIG", "SET", "maxmemory", "100mb")
+    line = await refused(url)
+    assert "maxmemory-policy allkeys-lru); set maxmemory-policy noeviction there" in line
+    server.cli("CONFIG", "SET", "maxmemory-policy", "noeviction")
+    await accepted(url)
+
+
 async def test_a_replica(tmp_path: Path) -> None:
     port = shared_redis().port
     with start_redis(tmp_path, options={"replicaof": f"127.0.0.1 {port}"}) as replica:

@@ -119,9 +119,20 @@ async def _check_server(address: StoreAddress, line: Line, *, warns: bool) -> bo
     for answer in rights:
         if not said(answer).startswith(_HAS_RIGHTS) and judge(answer).means is not Means.WAIT:
             raise refusal(shown, answer)
-    if not isinstance(config, Exception):
-        _check_memory(shown, _pairs(config), warns=warns)
+    memory = _facts(info) if isinstance(config, Exception) else _pairs(config)
+    _check_memory(shown, memory, warns=warns)
     return isinstance(info, Exception) or keeps(info)
+
+
+def _facts(info: bytes | Exception) -> dict[str, str]:
+    """Return what INFO tells of a server, under the names of its settings.
+
+    Who rents a server may not read its settings, but sees here what it does when it is full.
+    """
+    if isinstance(info, Exception):
+        return {}
+    rows = (line.partition(":") for line in info.decode(errors="replace").splitlines())
+    return {name.replace("_", "-"): value for name, _, value in rows}
 
 
 def _check_memory(shown: str, config: dict[str, str], *, warns: bool) -> None:
