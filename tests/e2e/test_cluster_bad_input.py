@@ -24,7 +24,8 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
-    with start_redis(tmp_path_factory.mktemp("redis"), options={"appendonly": "yes"}) as made:
+    options = {"appendonly": "yes", "repl-diskless-sync-delay": "0"}
+    with start_redis(tmp_path_factory.mktemp("redis"), options=options) as made:
         yield made
 
 
@@ -38,6 +39,11 @@ def asked_of(url: str) -> dict[str, Ended]:
         "node with workers": command("node", "--workers", "2", "--store", url),
         "page": command("page", "http://127.0.0.1:9/", "--store", url),
         "export": command("job", "export", "--store", url),
+        "up": command("up", "--port", "0", "--workers", "1", "--store", url),
+        "up without workers": command("up", "--port", "0", "--workers", "0", "--store", url),
+        "job list": command("job", "list", "--store", url),
+        "settings": command("settings", "list", "--store", url),
+        "nodes": command("nodes", "list", "--store", url),
     }
 
 
