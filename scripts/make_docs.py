@@ -198,6 +198,7 @@ def job_page() -> str:
                     tables[f"[{key}]"] = _resolved(schema, choice)
             rows.append(_key(schema, key, field))
     tables["a field"] = schema["$defs"]["FieldRule"]
+    tables["a place"] = schema["$defs"]["Place"]
     lines += _table(("key", "value", "default", "meaning"), rows)
     for name, part in tables.items():
         rows = [_key(schema, key, field) for key, field in part["properties"].items()]
@@ -262,7 +263,15 @@ def _value(schema: Schema, key: str, part: Schema) -> str:
     if part["type"] == "array":
         return f"list of {_PLURALS[part['items'].get('type', 'object')]}"
     unit = next((unit for end, unit in _UNITS.items() if key.endswith(end)), "")
-    return f"{_TYPES[part['type']]}{unit}{_range(part)}"
+    return f"{_kind(part)}{unit}{_range(part)}"
+
+
+def _kind(part: Schema) -> str:
+    if part.get("title") == "Place":
+        return "`{xpath = …}` or `{css = …}`"
+    if "properties" in part:
+        return "table"
+    return "table of tables" if "$ref" in _held(part) else _TYPES[part["type"]]
 
 
 def _range(part: Schema) -> str:

@@ -16,6 +16,7 @@ from skitter.job.entry import without_credentials
 Path = tuple[str | int, ...]
 
 _VALUE_CHARS = 80
+_CHOICE = re.compile(r"'([^']*)'")
 _NUMBER = re.compile(r"\[\d+\]")
 _LISTS_OF_TABLES = frozenset({"links", "sinks"})
 _SECRET_FIELDS = ("headers", "cookies", "sinks", "secret")
@@ -121,8 +122,17 @@ def _wanted(fault: ErrorDetails) -> str:
         return fault["msg"].removeprefix("Value error, ")
     template = _WANTED.get(fault["type"])
     if template is None:
-        return "wanted " + fault["msg"].removeprefix("Input should be ")
+        return "wanted " + fault["msg"].removeprefix("Input should be ") + _nearest(fault)
     return "wanted " + template.format_map(fault.get("ctx", {}))
+
+
+def _nearest(fault: ErrorDetails) -> str:
+    """Return which of some choices was probably meant, as the end of a line; "" where none is."""
+    given, choices = fault["input"], str(fault.get("ctx", {}).get("expected", ""))
+    if not isinstance(given, str):
+        return ""
+    near = get_close_matches(given.lower(), _CHOICE.findall(choices), n=1)
+    return f'; did you mean "{near[0]}"?' if near else ""
 
 
 def _is_later_value(fault: ErrorDetails, vocabulary: Vocabulary) -> bool:

@@ -39,9 +39,9 @@ def _as_table(value: object) -> object:
 
 
 class Place(Part):
-    """Where something is on a page."""
+    """Where something is on a page: one of the two. A bare string in its place is XPath."""
 
-    xpath: Xpath | None = Field(default=None, description="XPath 1.0.")
+    xpath: Xpath | None = Field(default=None, description="XPath 1.0; a bare string is the same.")
     css: Css | None = Field(
         default=None, description="A CSS selector; `::text` and `::attr(name)` end it."
     )
@@ -53,7 +53,7 @@ class Place(Part):
         return self
 
 
-Where = Annotated[Place, BeforeValidator(_as_table)]
+Where = Annotated[Place, BeforeValidator(_as_table, json_schema_input_type=str | Place)]
 
 
 class FieldRule(Part):
@@ -127,9 +127,8 @@ def _all_names(fields: dict[str, FieldRule], before: str = "") -> Iterator[str]:
 
 
 Name = Annotated[str, Field(pattern=r"^[^\s.\[\]]{1,64}$")]
-Fields = Annotated[
-    dict[Name, Annotated[FieldRule, BeforeValidator(_as_table)]], AfterValidator(_countable)
-]
+_Field = Annotated[FieldRule, BeforeValidator(_as_table, json_schema_input_type=str | FieldRule)]
+Fields = Annotated[dict[Name, _Field], AfterValidator(_countable)]
 FieldRule.model_rebuild()
 
 

@@ -7,6 +7,7 @@ URL of a database may say ``env:NAME`` or ``file:PATH`` and is filled in when th
 
 import json
 from collections.abc import Mapping
+from difflib import get_close_matches
 from enum import StrEnum
 from typing import Annotated, Final, Literal
 
@@ -140,7 +141,7 @@ class Job(Part):
     article: Patterns = Field(
         default=(),
         description="What the address of an article looks like, in news jobs; none = articles are"
-        " told from pages of links by what they say.",
+        " told from pages of links by what they say. Other kinds take no notice of it, and warn.",
     )
     jump: Patterns = Field(
         default=(),
@@ -183,14 +184,14 @@ class Job(Part):
     def _rules_are_there(self) -> "Job":
         if self.kind is Kind.LIST and self.list_ is None:
             raise ValueError("kind: list wants a table [list] that says where its items are")
-        if self.article and self.kind is not Kind.NEWS:
-            raise ValueError(f"article: only kind news uses it, not {self.kind.value}")
         known = (*EXTRACTS, *self.rules)
         for number, rule in enumerate(self.links):
             if rule.extract is not None and rule.extract not in known:
+                near = get_close_matches(rule.extract, known, n=1)
+                hint = f'; did you mean "{near[0]}"?' if near else ""
                 raise ValueError(
                     f"links[{number}].extract: {json.dumps(rule.extract)}: wanted one of"
-                    f" {', '.join(known)}"
+                    f" {', '.join(known)}{hint}"
                 )
         return self
 
@@ -198,6 +199,13 @@ class Job(Part):
     def visits_all_again(self) -> bool:
         """Whether all of its pages come again, not only those of links."""
         return self.refresh.policy is Policy.WINDOW and self.kind in (Kind.SITE, Kind.WEB)
+
+    @property
+    def unused(self) -> list[str]:
+        """What it says that comes to nothing, in words; a job of another kind may share it."""
+        if self.article and self.kind is not Kind.NEWS:
+            return [f"article: only kind news uses it, not {self.kind.value}"]
+        return []
 
     def identity(self) -> dict[str, object]:
         """Return what must be equal for a stored crawl to be continued as this job."""

@@ -68,7 +68,19 @@ def test_toml_and_json_say_the_same(tmp_path: Path) -> None:
         ('[polite]\nip_exempt = ["cdn"]', 'polite.ip_exempt[0]: "cdn": wanted addresses such as'),
         ("[polite]\nper_ip = -1", "polite.per_ip: -1: wanted 0 or more"),
         ('refresh = {policy = "classes"}', 'refresh.policy: "classes" is not available yet'),
-        ('kind = "sight"', "kind: \"sight\": wanted 'site', 'web', 'list', 'news' or 'resolve'"),
+        (
+            'kind = "sight"',
+            "kind: \"sight\": wanted 'site', 'web', 'list', 'news' or 'resolve'; did you mean"
+            ' "site"?',
+        ),
+        (
+            '[[links]]\nclass = "Dta"',
+            "links[0].class: \"Dta\": wanted 'nav' or 'data'; did you mean \"data\"?",
+        ),
+        (
+            '[[links]]\nextract = "detial"',
+            'links[0].extract: "detial": wanted one of detail, list, none; did you mean "detail"?',
+        ),
         ('order = "best"', "order: best wants keywords"),
         ('order = "bfs"\nkeywords = ["x"]', "keywords: only order best uses them"),
         ('[limits]\noverflow = "reject"', 'limits.overflow: "reject" is not available yet'),

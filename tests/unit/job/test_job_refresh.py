@@ -76,9 +76,13 @@ def test_kinds_have_their_defaults() -> None:
     assert {kind.value for kind in Kind} == {"site", "web", "list", "news", "resolve"}
 
 
-def test_article_patterns_are_for_news_jobs() -> None:
-    with pytest.raises(ConfigError, match="article: only kind news"):
-        check_job({**ENTRY, "article": ["/a/"]}, "job")
+def test_article_patterns_are_for_news_jobs_and_checked_in_all() -> None:
+    assert check_job({**ENTRY, "article": ["/a/"]}, "job").unused == [
+        "article: only kind news uses it, not site"
+    ]
+    assert check_job({**ENTRY, "kind": "news", "article": ["/a/"]}, "job").unused == []
+    with pytest.raises(ConfigError, match=r"article\[0\].*RE2"):
+        check_job({**ENTRY, "article": ["(?=x)"]}, "job")
     with pytest.raises(ConfigError, match=r"article\[0\].*RE2"):
         check_job({**ENTRY, "kind": "news", "article": ["(?=x)"]}, "job")
 
