@@ -11,11 +11,10 @@ from pathlib import Path
 import httpx
 import pytest
 import redis
-from aiohttp import web
 from bench.endless_web import endless_web
 from clusters import Background, gone
 from crawling import command
-from listening import Event, listening
+from listening import Ears, a_receiver
 from service import ADMIN, TOKENS, Up, service_pid
 from stores import own_store
 
@@ -48,42 +47,9 @@ async def at_work(folder: Path, *words: str) -> AsyncIterator[tuple[Up, Backgrou
             yield place, up
 
 
-class Ears:
-    """Somebody who listens, over all breaks."""
-
-    def __init__(self, port: int) -> None:
-        self.port = port
-        self.heard: list[Event] = []
-        self.broken = 0
-
-    async def listen(self, until: int) -> None:
-        """Listen until so many events are known of; come back after every break."""
-        while self.known < until:
-            last = {"Last-Event-ID": str(self.heard[-1]["id"])} if self.heard else {}
-            try:
-                async with listening(self.port, TOKENS["reader"], headers=last) as ears:
-                    if ears.status != 200:
-                        raise ConnectionError(ears.status)
-                    while self.known < until:
-                        self.heard.append(await ears.next())
-            except (OSError, EOFError):
-                self.broken += 1
-                await asyncio.sleep(0.05)
-
-    @property
-    def known(self) -> int:
-        return sum(1 + event.get("dropped", 0) for event in self.heard)
-
-    def check(self) -> None:
-        """Every event is told or counted: those of this store have numbers without a gap."""
-        ids = [int(event["id"]) for event in self.heard]
-        for before, event in zip(ids, self.heard[1:], strict=False):
-            assert int(event["id"]) == before + 1 + event.get("dropped", 0)
-
-
 async def test_listeners_know_of_every_event_over_breaks_and_kills(tmp_path: Path) -> None:
     async with at_work(tmp_path) as (place, up):
-        everybody = [Ears(place.port) for _ in range(LISTENERS)]
+        everybody = [Ears(place.port, TOKENS["reader"]) for _ in range(LISTENERS)]
 
         async def all_hear(n: int) -> None:
             async with asyncio.timeout(60):
@@ -102,33 +68,6 @@ async def test_listeners_know_of_every_event_over_breaks_and_kills(tmp_path: Pat
             ears.check()
             assert ears.broken >= 1
         assert {event["job"] for ears in everybody for event in ears.heard} == {"endless"}
-
-
-class Receiver:
-    """Keeps the ids of all events it was sent."""
-
-    def __init__(self) -> None:
-        self.ids: list[int] = []
-        self.url = ""
-
-    async def take(self, request: web.Request) -> web.Response:
-        self.ids += [int(event["id"]) for event in (await request.json())["events"]]
-        return web.Response()
-
-
-@asynccontextmanager
-async def a_receiver() -> AsyncIterator[Receiver]:
-    receiver = Receiver()
-    app = web.Application()
-    app.router.add_post("/", receiver.take)
-    runner = web.AppRunner(app)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    receiver.url = f"http://127.0.0.1:{runner.addresses[0][1]}/"
-    try:
-        yield receiver
-    finally:
-        await runner.cleanup()
 
 
 async def test_a_webhook_loses_nothing_when_the_service_is_killed(tmp_path: Path) -> None:
@@ -163,7 +102,7 @@ async def test_listeners_go_on_at_another_service_of_the_same_store(tmp_path: Pa
     async with at_work(tmp_path / "one", *shared) as (first, up):
         second = Up(tmp_path / "two", *shared, "--workers", "0")
         with await asyncio.to_thread(second.start):
-            ears = Ears(first.port)
+            ears = Ears(first.port, TOKENS["reader"])
             async with asyncio.timeout(60):
                 await ears.listen(40)
                 os.kill(service_pid(up), signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""An app on a port of its own, and programs that listen to its events as any browser does."""
+"""An app on a port of its own, and those who are told its events: listeners, a webhook."""
 
 import asyncio
 import json
@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import uvicorn
+from aiohttp import web
 from fastapi import FastAPI
 
 Event = dict[str, Any]
@@ -94,3 +95,68 @@ async def listening(
         writer.close()
         with suppress(OSError):
             await writer.wait_closed()
+
+
+class Ears:
+    """Somebody who listens, over all breaks."""
+
+    def __init__(self, port: int, token: str) -> None:
+        self.port, self.token = port, token
+        self.heard: list[Event] = []
+        self.broken = 0
+
+    async def listen(self, until: int) -> None:
+        """Listen until so many events are known of; come back after every break."""
+        while self.known < until:
+            last = {"Last-Event-ID": str(self.heard[-1]["id"])} if self.heard else {}
+            try:
+                async with listening(self.port, self.token, headers=last) as ears:
+                    if ears.status != 200:
+                        raise ConnectionError(ears.status)
+                    while self.known < until:
+                        self.heard.append(await ears.next())
+            except (OSError, EOFError):
+                self.broken += 1
+                await asyncio.sleep(0.05)
+
+    @property
+    def known(self) -> int:
+        return sum(1 + event.get("dropped", 0) for event in self.heard)
+
+    def check(self) -> None:
+        """Every event is told or counted: those of this store have numbers without a gap."""
+        ids = [int(event["id"]) for event in self.heard]
+        for before, event in zip(ids, self.heard[1:], strict=False):
+            assert int(event["id"]) == before + 1 + event.get("dropped", 0)
+
+
+class Receiver:
+    """Keeps all events it was sent."""
+
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+        self.url = ""
+
+    @property
+    def ids(self) -> list[int]:
+        """The ids of all events, in the order they came, as the embedded store numbers them."""
+        return [int(event["id"]) for event in self.events]
+
+    async def take(self, request: web.Request) -> web.Response:
+        self.events += (await request.json())["events"]
+        return web.Response()
+
+
+@asynccontextmanager
+async def a_receiver() -> AsyncIterator[Receiver]:
+    receiver = Receiver()
+    app = web.Application()
+    app.router.add_post("/", receiver.take)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    receiver.url = f"http://127.0.0.1:{runner.addresses[0][1]}/"
+    try:
+        yield receiver
+    finally:
+        await runner.cleanup()
