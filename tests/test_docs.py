@@ -90,7 +90,7 @@ class Beside:
             assert self._process.poll() is None, (self.line, self.told)
             return check()
 
-        wait_until(f"{what} of {self.line}", looked, 60)
+        wait_until(f"{what} of {self.line}", looked)
 
     def stop(self) -> int:
         """Type Ctrl-C; answers the exit code."""

@@ -6,7 +6,7 @@ import subprocess
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import msgspec
@@ -24,6 +24,7 @@ from clusters import (
 from crawling import Run, command, facts, lines_in, site_run, summary
 from killable import family
 from outputs import read_jsonl, read_output
+from serving import BusyServer
 from stores import KINDS, members_in, own_store, start_redis
 
 from skitter.demo.child import DemoProcess
@@ -199,7 +200,7 @@ class _Moved(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         host = self.headers["Host"].partition(":")[0]
-        assert isinstance(self.server, ThreadingHTTPServer)
+        assert isinstance(self.server, BusyServer)
         port = self.server.server_port
         body, status = b"", 200
         if host == "start.test" and self.path == "/":
@@ -226,8 +227,7 @@ class _Moved(BaseHTTPRequestHandler):
 
 @contextmanager
 def moved_site() -> Iterator[int]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _Moved)
-    server.daemon_threads = True
+    server = BusyServer(("127.0.0.1", 0), _Moved)
     thread = threading.Thread(target=server.serve_forever, args=(0.05,))
     thread.start()
     try:

@@ -13,7 +13,7 @@ import pytest
 from clusters import Background, ManyHosts, environment, gone
 from crawling import Ended, command
 from killable import family
-from stores import own_store, shared_redis, start_redis, wait_until
+from stores import PATIENCE_S, own_store, shared_redis, start_redis, wait_until
 
 pytestmark = pytest.mark.e2e
 Row = dict[str, Any]
@@ -62,7 +62,7 @@ class Afar:
             if row["node"] == node and row["state"] == state and (row["pid"] or state != "running")
         ]
 
-    def until(self, what: str, is_so: Callable[[], bool], seconds: float = 40.0) -> None:
+    def until(self, what: str, is_so: Callable[[], bool], seconds: float = PATIENCE_S) -> None:
         try:
             wait_until(what, is_so, seconds)
         except TimeoutError as error:

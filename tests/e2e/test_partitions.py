@@ -5,13 +5,14 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
 import pytest
 from clusters import node
 from crawling import Run, summary
+from serving import BusyServer
 from stores import members_in, own_store
 
 from skitter.url.partition import slot_of
@@ -37,8 +38,7 @@ class LargeHosts:
             def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
                 """Say nothing."""
 
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._server.daemon_threads = True
+        self._server = BusyServer(("127.0.0.1", 0), Handler)
         self.port = self._server.server_port
         self.spans: list[tuple[float, float, str]] = []
         threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True).start()

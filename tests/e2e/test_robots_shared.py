@@ -5,7 +5,7 @@ import threading
 import time
 from collections import Counter
 from contextlib import ExitStack
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Self
@@ -13,6 +13,7 @@ from typing import Any, Self
 import pytest
 from clusters import node
 from crawling import Run, summary
+from serving import BusyServer
 from stores import members_in, own_store
 
 pytestmark = pytest.mark.e2e
@@ -53,8 +54,7 @@ class Ring:
             def log_message(self, *_: Any) -> None:
                 """Say nothing."""
 
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._server.daemon_threads = True
+        self._server = BusyServer(("127.0.0.1", 0), Handler)
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,))
         self.names = [f"h{n}.ring.test" for n in range(HOSTS)]
 

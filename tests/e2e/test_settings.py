@@ -6,7 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple, Self
@@ -15,6 +15,7 @@ import pytest
 import redis
 from clusters import Background, node
 from crawling import Ended, Run, command
+from serving import BusyServer
 from stores import members_in, own_store, start_redis
 
 pytestmark = pytest.mark.e2e
@@ -64,11 +65,7 @@ class Site:
             def log_message(self, *_: Any) -> None:
                 """Say nothing."""
 
-        class Server(ThreadingHTTPServer):
-            request_queue_size = 128
-            daemon_threads = True
-
-        self._server = Server(("127.0.0.1", 0), Handler)
+        self._server = BusyServer(("127.0.0.1", 0), Handler)
         self.port = self._server.server_port
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,))
 

@@ -98,7 +98,7 @@ class World:
         self.crawl.start()
         for name in names:
             self.node(name).start()
-        self.wait(lambda: self.lines_written() >= 3, 30)
+        self.wait(lambda: self.lines_written() >= 3, 90)
 
     def lines_written(self) -> int:
         return self.out.read_bytes().count(b"\n") if self.out.exists() else 0

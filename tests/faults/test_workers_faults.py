@@ -78,12 +78,12 @@ class Site:
         words = ["job", "add", str(self.folder / "job.toml"), "--data", str(self.data)]
         adding = self.command("add", *words)
         adding.start()
-        assert adding.wait(30) == 0, adding.told
+        assert adding.wait(90) == 0, adding.told
 
     def written(self) -> int:
         return self.out.read_bytes().count(b"\n") if self.out.exists() else 0
 
-    def more(self, number: int, seconds: float = 30) -> None:
+    def more(self, number: int, seconds: float = 90) -> None:
         """Wait for so many more records."""
         goal = self.written() + number
         until = time.monotonic() + seconds

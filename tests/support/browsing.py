@@ -11,6 +11,7 @@ from typing import Any, Self
 import httpx
 from clusters import Background
 from playwright.sync_api import Browser, ConsoleMessage, Locator, Page, Request, sync_playwright
+from stores import PATIENCE_S
 
 from skitter.wiring.tokens import OPERATOR, READER, derived
 
@@ -24,7 +25,6 @@ ARGUMENTS = [
     "--disable-sync",
 ]
 WIDE, NARROW = (1280, 820), (390, 844)
-START_S = 60.0
 
 
 @contextmanager
@@ -52,7 +52,7 @@ class Service:
     def api(self, method: str, path: str, **given: Any) -> Any:
         """Call the API as an admin; return what it answers."""
         headers = {"Authorization": f"Bearer {self.token}"}
-        answer = httpx.request(method, self.url + path, headers=headers, timeout=20, **given)
+        answer = httpx.request(method, self.url + path, headers=headers, timeout=60, **given)
         assert answer.is_success, answer.text
         return answer.json() if answer.content else None
 
@@ -60,7 +60,7 @@ class Service:
         given = {"polite": {"delay": 0}, **job}
         return str(self.api("POST", "/v1/jobs", json=given)["id"])
 
-    def until(self, what: str, is_so: Callable[[], object], seconds: float = 40.0) -> None:
+    def until(self, what: str, is_so: Callable[[], object], seconds: float = PATIENCE_S) -> None:
         self.up.until(what, lambda: bool(is_so()), seconds)
 
     def job(self, job_id: str) -> dict[str, Any]:
@@ -87,13 +87,13 @@ def start_service(
         number = "".join(char for char in port[:5] if char.isdecimal())
         known = token or (data / "token").read_text().strip()
         service = Service(up, f"http://127.0.0.1:{number}", known, data)
-        service.until("an answer", lambda: _answers(service.url), START_S)
+        service.until("an answer", lambda: _answers(service.url))
         yield service
 
 
 def _answers(url: str) -> bool:
     try:
-        return httpx.get(f"{url}/healthz", timeout=2).status_code == 200
+        return httpx.get(f"{url}/healthz", timeout=10).status_code == 200
     except httpx.TransportError:
         return False
 
@@ -167,7 +167,7 @@ class Visitor:
         found: list[Any] = self.page.locator(".nicegui-echart").nth(at).evaluate(script)
         return found
 
-    def until(self, what: str, is_so: Callable[[], object], seconds: float = 30.0) -> None:
+    def until(self, what: str, is_so: Callable[[], object], seconds: float = PATIENCE_S) -> None:
         """Wait for something to become so in the browser."""
         end = time.monotonic() + seconds
         while not is_so():

@@ -12,7 +12,7 @@ from typing import Any, Self
 from crawling import SKITTER, Record, Run
 from killable import Command
 from serving import Answer, SmallSite
-from stores import wait_until
+from stores import PATIENCE_S, wait_until
 
 
 def essence(records: Sequence[Record]) -> dict[str, tuple[Any, ...]]:
@@ -117,7 +117,7 @@ class Background(Command):
         super().__init__(f"beside-{secrets.token_hex(3)}", folder, [SKITTER, *words], env)
         self.start()
 
-    def until(self, what: str, is_so: Callable[[], bool], seconds: float = 40.0) -> None:
+    def until(self, what: str, is_so: Callable[[], bool], seconds: float = PATIENCE_S) -> None:
         """Wait for something to become true while this runs."""
 
         def looked() -> bool:
@@ -132,11 +132,11 @@ class Background(Command):
     def until_told(self, text: str) -> None:
         self.until(f"word of {text!r}", lambda: text in self.told)
 
-    def ended(self, seconds: float = 60.0) -> int:
+    def ended(self, seconds: float = 120.0) -> int:
         """Wait for the end; return the exit code."""
         return self.wait(seconds)
 
-    def interrupted(self, seconds: float = 25.0) -> int:
+    def interrupted(self, seconds: float = 60.0) -> int:
         """Press Ctrl-C; return the exit code."""
         self.send(signal.SIGINT)
         return self.ended(seconds)
@@ -176,7 +176,7 @@ def environment(pid: int) -> dict[str, str]:
     return {name: value for name, _, value in pairs}
 
 
-def gone(pids: Sequence[int], seconds: float = 10.0) -> bool:
+def gone(pids: Sequence[int], seconds: float = 30.0) -> bool:
     """Tell whether processes end within some time."""
     try:
         wait_until("their end", lambda: not any(_runs(pid) for pid in pids), seconds)

@@ -161,7 +161,7 @@ def lines_in(path: Path) -> int:
 
 def wait_until(process: subprocess.Popen[str], is_so: Callable[[], bool]) -> None:
     """Wait for something to become true while ``process`` runs."""
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 90
     while not is_so():
         assert process.poll() is None, f"ended too soon: {process.communicate()}"
         assert time.monotonic() < deadline

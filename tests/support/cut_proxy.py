@@ -54,7 +54,7 @@ class CutProxy:
         self._loop.close()
 
     def _do(self, step: Coroutine[Any, Any, None]) -> None:
-        asyncio.run_coroutine_threadsafe(step, self._loop).result(10)
+        asyncio.run_coroutine_threadsafe(step, self._loop).result(30)
 
     async def _set(self, *, flowing: bool, delay: float = 0.0) -> None:
         if self._listener is None:

@@ -96,7 +96,7 @@ class JobRun(Run):
     def said(self) -> str:
         """Crawl to the end and return what it warned of meanwhile."""
         process = self.start_aloud()
-        _, errors = process.communicate(timeout=60)
+        _, errors = process.communicate(timeout=120)
         assert process.returncode == 0, errors
         return errors
 

@@ -114,7 +114,7 @@ class Command:
         self.paused = False
         self.send(signal.SIGCONT)
 
-    def leave(self, patience_s: float = 30.0) -> int:
+    def leave(self, patience_s: float = 60.0) -> int:
         """Ask it to end, once it can be asked; return its exit code."""
         assert self._process is not None
         until = time.monotonic() + patience_s

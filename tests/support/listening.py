@@ -66,7 +66,7 @@ class Listening:
                 return event
         raise EOFError
 
-    async def until(self, known: int, seconds: float = 30.0) -> None:
+    async def until(self, known: int, seconds: float = 60.0) -> None:
         """Listen until so many events are known of."""
         async with asyncio.timeout(seconds):
             while self.known < known:

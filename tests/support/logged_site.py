@@ -3,14 +3,15 @@
 import threading
 import time
 from collections.abc import Iterable, Sequence
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from crawling import Run
+from serving import BusyServer
 
 
-class _Server(ThreadingHTTPServer):
+class _Server(BusyServer):
     daemon_threads = True
 
     def handle_error(self, *_: Any) -> None:

@@ -8,12 +8,13 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple, Self
 
 from crawling import Run
+from serving import BusyServer
 
 KEPT = "atlas.test"
 MIRRORS = ("mirror.test", "www.atlas-copy.test")
@@ -134,15 +135,14 @@ class MirrorWeb:
             thread.join()
 
 
-class _Server(ThreadingHTTPServer):
+class _Server(BusyServer):
     web: MirrorWeb
     daemon_threads = True
-    request_queue_size = 128
 
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    timeout = 10
+    timeout = 60
 
     def do_GET(self) -> None:
         server = self.server

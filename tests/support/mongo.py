@@ -55,13 +55,13 @@ class MongoServer:
             told = (self.folder / "output.log").read_text(errors="replace")
             raise RuntimeError(f"the server did not start:\n{told[-2000:]}")
         try:
-            with self._client("admin") as client:
+            with self._client("admin", 1_000) as client:
                 return bool(client.admin.command("ping")["ok"])
         except PyMongoError:
             return False
 
-    def _client(self, database: str) -> MongoClient[dict[str, Any]]:
-        return MongoClient(self.url(database), serverSelectionTimeoutMS=1_000)
+    def _client(self, database: str, patience_ms: int = 20_000) -> MongoClient[dict[str, Any]]:
+        return MongoClient(self.url(database), serverSelectionTimeoutMS=patience_ms)
 
     def documents(self, database: str, collection: str) -> list[dict[str, Any]]:
         """Return everything in a collection."""

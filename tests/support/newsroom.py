@@ -7,9 +7,11 @@ section "sport" has none and shows a clock.
 import random
 import threading
 import time
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from types import TracebackType
 from typing import NamedTuple, Self
+
+from serving import BusyServer
 
 SECTIONS = ("world", "sport", "culture")
 SHOWN = 12
@@ -176,14 +178,14 @@ class Newsroom:
         self._server.server_close()
 
 
-class _Server(ThreadingHTTPServer):
+class _Server(BusyServer):
     room: Newsroom
     daemon_threads = True
 
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    timeout = 10
+    timeout = 60
 
     def do_GET(self) -> None:
         server = self.server

@@ -113,7 +113,7 @@ class PostgresServer:
     def sql(self, statement: str, database: str = DATABASE) -> list[tuple[Any, ...]]:
         """Run a statement, or several, as the owner; answers the rows of the last one."""
         url = self.url_of(database=database)
-        with psycopg.connect(url, autocommit=True, connect_timeout=5) as connection:
+        with psycopg.connect(url, autocommit=True, connect_timeout=30) as connection:
             cursor = connection.execute(statement.encode())
             while cursor.nextset():
                 pass

@@ -106,7 +106,7 @@ class Up:
 
     def http(self, role: str = "admin") -> httpx.Client:
         """Return a client with the token of a role."""
-        return httpx.Client(base_url=self.url, headers=bearer(role), timeout=20)
+        return httpx.Client(base_url=self.url, headers=bearer(role), timeout=60)
 
 
 def service_pid(up: Background) -> int:

@@ -1,14 +1,22 @@
 """A small web server for whole-crawl tests: the bytes of a test, by path, on loopback."""
 
+import socket
 import threading
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import TracebackType
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 from crawling import Run
+
+
+class BusyServer(ThreadingHTTPServer):
+    """A server that lets many clients wait: one that is turned away tries again a second later."""
+
+    request_queue_size = 128
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,17 +78,36 @@ class SmallSite:
     ) -> None:
         self._server.shutdown()
         self._thread.join()
+        self._server.hang_up()
         self._server.server_close()
 
 
-class _Server(ThreadingHTTPServer):
+class _Server(BusyServer):
     site: SmallSite
     daemon_threads = False
+
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self._open: set[socket.socket] = set()
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        self._open.add(request)
+        super().process_request(request, client_address)
+
+    def shutdown_request(self, request: Any) -> None:
+        self._open.discard(request)
+        super().shutdown_request(request)
+
+    def hang_up(self) -> None:
+        """Answer what has been asked, but wait for no further question."""
+        for connection in list(self._open):
+            with suppress(OSError):
+                connection.shutdown(socket.SHUT_RD)
 
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    timeout = 10
+    timeout = 60
 
     def do_GET(self) -> None:
         server = self.server

@@ -28,8 +28,12 @@ KINDS = ("redis", "valkey", "cluster")
 """The kinds of stores that everything has to work on."""
 HOST = "127.0.0.1"
 HASH_SLOTS = 16_384
-START_SECONDS = 20.0
-NODE_TIMEOUT_MS = 1_500
+PATIENCE_S = 90.0
+"""For what ends early when all is well: even a machine that is very busy gets there in time."""
+CALM_MS = 5_000
+"""How long nodes of a Cluster that nobody harms may be silent: busy is not dead."""
+NOTICE_MS = 1_500
+"""The same where a test kills nodes and waits for others to take over."""
 _PORTS = 4_000
 
 # The system kills a server when the thread that started it ends; this one ends with the process.
@@ -58,7 +62,7 @@ def free_port() -> int:
             return port
 
 
-def wait_until(what: str, check: Callable[[], bool], seconds: float = START_SECONDS) -> None:
+def wait_until(what: str, check: Callable[[], bool], seconds: float = PATIENCE_S) -> None:
     """Ask again and again; errors of a server that is not there yet count as no."""
     until = time.monotonic() + seconds
     while True:
@@ -128,7 +132,7 @@ class RedisServer:
             port=self.port,
             password=self.options.get("requirepass"),
             protocol=2,
-            socket_timeout=10,
+            socket_timeout=60,
             ssl=self.tls,
             ssl_cert_reqs="none",
             ssl_check_hostname=False,
@@ -154,7 +158,7 @@ class RedisServer:
         process.send_signal(how)
         process.send_signal(signal.SIGCONT)
         try:
-            process.wait(10)
+            process.wait(30)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
@@ -200,7 +204,7 @@ def start_redis(
         given = {
             "cluster-enabled": "yes",
             "cluster-port": str(free_port()),
-            "cluster-node-timeout": str(NODE_TIMEOUT_MS),
+            "cluster-node-timeout": str(NOTICE_MS),
             "repl-diskless-sync-delay": "0",
         } | given
     server = RedisServer(folder, program, port or free_port(), given)
@@ -239,7 +243,7 @@ class RedisCluster:
 
     def wait_ok(self) -> None:
         """Wait until every living node finds the Cluster whole and every replica is up to date."""
-        wait_until("cluster_state:ok", lambda: all(self._fine(node) for node in self.living()), 30)
+        wait_until("cluster_state:ok", lambda: all(self._fine(node) for node in self.living()))
 
     def _fine(self, node: RedisServer) -> bool:
         link = node.cli("INFO", "replication").get("master_link_status", "up")
@@ -338,7 +342,8 @@ def shared_redis(program: Program = "redis") -> RedisServer:
 @cache
 def shared_cluster() -> RedisCluster:
     """Return the Cluster all tests of this process share; whoever harms it starts another."""
-    cluster = start_cluster(_lasting_folder())
+    calm = {"cluster-node-timeout": str(CALM_MS)}
+    cluster = start_cluster(_lasting_folder(), options=calm)
     atexit.register(cluster.stop)
     return cluster
 
