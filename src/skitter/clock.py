@@ -1,6 +1,7 @@
 """Time as a dependency, so that leases, delays and caches are tested in virtual time."""
 
 import time
+from datetime import UTC, datetime
 from typing import Protocol
 
 
@@ -54,3 +55,9 @@ class StoreClock:
     def boot(self) -> float:
         """Return the boot time of this machine."""
         return self._base.boot()
+
+
+def time_text(at_ms: int) -> str:
+    """Return a time in RFC 3339, to the millisecond."""
+    text = datetime.fromtimestamp(at_ms / 1000, UTC).isoformat(timespec="milliseconds")
+    return text.removesuffix("+00:00") + "Z"

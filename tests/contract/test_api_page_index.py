@@ -52,12 +52,17 @@ async def test_pages_are_looked_up_in_postgresql_and_an_outage_is_a_503(tmp_path
             assert {page["title"] for page in found[:2]} == {"One"}
             [listed] = (await http.get("/v1/jobs/one/pages")).json()["pages"]
             assert listed["title"] == "One"
+            why = {"url": "http://one.test/"}
+            told = (await http.get("/v1/pages", params=why)).json()
+            assert (told["known"], told["jobs"][0]["record"]["title"]) == (True, "One")
             server.kill()
             for _ in range(2):
                 away = await http.post("/v1/pages/lookup", json=wish)
                 assert away.status_code == 503, away.text
                 assert away.json()["error"]["code"] == "unavailable"
                 assert away.json()["error"]["message"].startswith("the store does not answer")
+            unsure = await http.get("/v1/pages", params=why)
+            assert (unsure.status_code, unsure.json()["error"]["code"]) == (503, "unavailable")
             server.start()
             assert (await http.post("/v1/pages/lookup", json=wish)).status_code == 200
 

@@ -1,9 +1,8 @@
-"""Records and rejects of a job in pages, and everything known of a URL."""
+"""Records and rejects of a job, in pages."""
 
-import asyncio
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from binascii import Error as BadBase64
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import aclosing
 from typing import Any
 
@@ -11,8 +10,6 @@ import msgspec
 
 from skitter.api.errors import ApiError
 from skitter.client.jobs import PageList, PageRow, Reject, RejectList
-from skitter.client.pages import Explained, Explanation
-from skitter.errors import SkitterError
 from skitter.pipeline.record import is_listed
 from skitter.wiring.job_facts import find_job
 from skitter.wiring.service import Service
@@ -20,9 +17,6 @@ from skitter.wiring.service import Service
 MOST_LOOKED_AT = 20_000
 """Records that one request reads in search of those that fit."""
 CHUNK = 500
-AT_ONCE = 8
-"""Jobs that are asked about a URL at the same time."""
-MOST_JOBS = 200
 
 Record = dict[str, Any]
 Fits = Callable[[Record], bool]
@@ -64,41 +58,6 @@ async def job_rejects(service: Service, job_id: str, *, after: str, limit: int) 
             if count > skipped:
                 found.append(Reject.model_validate_json(line))
     return RejectList(rejects=found)
-
-
-async def explain(service: Service, url: str, job_id: str | None) -> Explanation:
-    """Return what every job knows of a URL; those that know it come first."""
-    jobs = await service.store.reader.jobs()
-    if job_id is not None:
-        wanted = [find_job(jobs, job_id)[1].id]
-    else:
-        wanted = sorted(entry.id for entry in jobs.values())[:MOST_JOBS]
-    few = asyncio.Semaphore(AT_ONCE)
-
-    async def ask(one: str) -> Explained | None:
-        async with few:
-            try:
-                [facts] = await service.ask({"page": url, "job": one})
-            except SkitterError:
-                if job_id is not None:
-                    raise
-                # It was forgotten while the others were asked.
-                return None
-        return _explained(one, facts)
-
-    answers = await asyncio.gather(*(ask(one) for one in wanted))
-    found = sorted(
-        (one for one in answers if one is not None), key=lambda one: one.state == "unknown"
-    )
-    known = any(one.state != "unknown" for one in found)
-    return Explanation(url=url, known=known, jobs=found)
-
-
-def _explained(job: str, facts: Mapping[str, Any]) -> Explained:
-    facts = {**facts, "job": job}
-    # Where an archive lies on its machine is nobody's business over the network.
-    facts.pop("archive", None)
-    return Explained.model_validate(facts)
 
 
 def _write_place(place: bytes) -> str:

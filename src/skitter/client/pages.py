@@ -29,8 +29,10 @@ class Explained(Message):
     depth: int | None = None
     link_rule: str | None = None
     next_visit: str | None = None
+    """When it is asked for next, in RFC 3339: by its schedule, or once more after a failed try."""
     failed_tries: int | None = None
     visits: list[dict[str, Any]] = []
+    """What each visit saw, the last 50 of them."""
     record: PageRow | None = None
 
 
@@ -42,6 +44,9 @@ class Explanation(Message):
     submitted: int = 0
     """How often it was submitted to be resolved."""
     jobs: list[Explained]
+    """Those that know it come first."""
+    left_out: int = 0
+    """Jobs beyond the 200 that are told of."""
 
 
 class Archived(Message):

@@ -4,8 +4,9 @@ from dataclasses import dataclass
 
 import msgspec
 
+from skitter.clock import time_text
 from skitter.crawl.aliases.book import AliasBook
-from skitter.crawl.history import history_mark, read_history
+from skitter.crawl.history import PastVisit, history_mark, past_visit, read_history
 from skitter.crawl.judge import Judge
 from skitter.crawl.manners import Manners
 from skitter.crawl.traps.guard import TrapGuard
@@ -13,7 +14,8 @@ from skitter.errors import UrlError
 from skitter.frontier.base import FrontierReader
 from skitter.frontier.model import Sighting, UrlState, is_pointer, pointed_url
 from skitter.job.spec import Job, Sitemaps
-from skitter.types import JobNumber, Role
+from skitter.pipeline.record import decode_line
+from skitter.types import Fingerprint, JobNumber, Role
 from skitter.url.normalise import Normaliser, NormalUrl
 
 _STATE_WORDS = {
@@ -60,30 +62,38 @@ class Explainer:
             "canonical_form": normal.canonical,
             "host": normal.host,
         }
-        note = await self._note(sighting)
+        note, fp = await self._note(sighting, fp)
         record = msgspec.json.decode(note) if note else None
         found["why"] = await self._why(normal.url, sighting, record)
         ruling = self.judge.ruling(normal.url, normal.host)
         if ruling is not None:
             found["link_rule"] = ruling.sentence
         found |= _waiting(sighting)
-        if self.job.refresh.seconds is not None:
-            history = read_history(await self.reader.mark(history_mark(self.number, fp)))
-            found["visits"] = [msgspec.structs.asdict(visit) for visit in history.visits]
+        if sighting.state is not UrlState.UNKNOWN:
+            visits = await self._visits(fp, note)
+            found["visits"] = [msgspec.structs.asdict(visit) for visit in visits]
         if record is not None:
             found["record"] = record
         return found
 
-    async def _note(self, sighting: Sighting) -> bytes:
-        """Return the note of a URL, or of the one that led to it by a redirect."""
+    async def _visits(self, fp: Fingerprint, note: bytes) -> list[PastVisit]:
+        """Return what each visit saw; of a page that never came again the record says it."""
+        history = read_history(await self.reader.mark(history_mark(self.number, fp)))
+        if history.visits or not note:
+            return history.visits
+        return [past_visit(decode_line(note))]
+
+    async def _note(self, sighting: Sighting, fp: Fingerprint) -> tuple[bytes, Fingerprint]:
+        """Return the note of a URL, or of the one that led to it by a redirect; and whose it is."""
         if not is_pointer(sighting.note):
-            return sighting.note
+            return sighting.note, fp
         # A hop was met in the role of the URL that led there.
         first = self.normaliser.absolute(pointed_url(sighting.note))
         roles = [self.normaliser.in_role(first, role) for role in Role]
         wanted = [(self.number, normal.host, normal.fp) for normal in roles]
-        notes = await self.reader.notes_of(wanted)
-        return next((note for note in notes if note and not is_pointer(note)), b"")
+        notes = zip(await self.reader.notes_of(wanted), roles, strict=True)
+        own = ((note, normal.fp) for note, normal in notes if note and not is_pointer(note))
+        return next(own, (b"", fp))
 
     async def _why(self, url: str, sighting: Sighting, record: object) -> str:
         if sighting.state is UrlState.UNKNOWN:
@@ -135,15 +145,14 @@ class Explainer:
 
 
 def _waiting(sighting: Sighting) -> dict[str, object]:
-    link = sighting.link
-    if link is None:
-        return {}
-    found: dict[str, object] = {
-        "depth": link.depth,
-        "priority": link.priority,
-        "referrer": link.referrer or None,
-        "failed_tries": sighting.attempts,
-    }
+    found: dict[str, object] = {}
+    if (link := sighting.link) is not None:
+        found |= {
+            "depth": link.depth,
+            "priority": link.priority,
+            "referrer": link.referrer or None,
+            "failed_tries": sighting.attempts,
+        }
     if sighting.due_ms is not None:
-        found["next_try_ms"] = sighting.due_ms
+        found["next_visit"] = time_text(sighting.due_ms)
     return found

@@ -34,6 +34,11 @@ class PastVisit(msgspec.Struct, frozen=True, array_like=True):
     """Whether the content was another than before; None on the first visit, or where it failed."""
 
 
+def past_visit(record: PageRecord) -> PastVisit:
+    """Return what is remembered of the visit that a record is of."""
+    return PastVisit(record.visit, record.fetched_at, record.status, record.outcome, record.changed)
+
+
 class History(msgspec.Struct, frozen=True):
     """The visits of one page."""
 
@@ -84,9 +89,7 @@ class History(msgspec.Struct, frozen=True):
         Only a page that came whole and was taken is asked for on condition: of any other, all is
         wanted the next time, whatever its server says.
         """
-        visit = PastVisit(
-            record.visit, record.fetched_at, record.status, record.outcome, record.changed
-        )
+        visit = past_visit(record)
         earlier = [one for one in self.visits if one.number < record.visit]
         whole = bool(content) and record.outcome in _TAKEN and not record.truncated
         led = [self.url, *self.redirects, record.final_url or "", *record.redirects]

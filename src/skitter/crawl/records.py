@@ -1,10 +1,9 @@
 """Fills page records from trips, responses and parsed pages."""
 
-from datetime import UTC, datetime
-
 import msgspec
 from xxhash import xxh3_128_digest
 
+from skitter.clock import time_text
 from skitter.crawl.trip import Trip, Visit
 from skitter.fetch.base import Response
 from skitter.frontier.model import own_note
@@ -22,7 +21,6 @@ def begin_record(
 ) -> PageRecord:
     """Return the record of a visit with what is known without a response."""
     lease = trip.lease
-    now = datetime.fromtimestamp(now_ms / 1000, UTC)
     return PageRecord(
         job=job.id,
         url=lease.url,
@@ -33,7 +31,7 @@ def begin_record(
         depth=lease.depth,
         page_class=_page_class(trip, job),
         referrer=lease.referrer or None,
-        fetched_at=now.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+        fetched_at=time_text(now_ms),
         visit=trip.number or lease.visit,
         labels=job.labels,
     )

@@ -108,6 +108,9 @@ class Trip:
     """Links met on the way, such as the sitemaps that robots.txt names."""
     history: History | None = None
     """The visits before this one, of a page that comes again."""
+    before: History | None = None
+    """The visits before this one, of a page that is only asked for again when somebody wants it:
+    they are remembered, and change nothing."""
     number: int = 0
     """Of the visit, where that is more than the queue knows of; else 0."""
     content: bytes = b""

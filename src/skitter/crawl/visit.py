@@ -15,9 +15,11 @@ from skitter.crawl.endings import Endings
 from skitter.crawl.equipment import Equipment
 from skitter.crawl.history import (
     NOT_MODIFIED,
+    History,
     content_of,
     encode_history,
     history_mark,
+    past_visit,
     read_history,
 )
 from skitter.crawl.media_visit import MediaVisitor
@@ -30,12 +32,21 @@ from skitter.crawl.trip import Ended, Trip, Visit
 from skitter.crawl.windows import PutOff
 from skitter.errors import FetchError, FrontierError
 from skitter.fetch.base import Response
-from skitter.frontier.model import MAX_LOST, MAX_LOST_SHARED, Freed, Lease, Link, Result
+from skitter.frontier.model import (
+    MAX_LOST,
+    MAX_LOST_SHARED,
+    Freed,
+    Lease,
+    Link,
+    Result,
+    own_note,
+)
+from skitter.job.spec import Kind
 from skitter.parse.document import parse_page
 from skitter.parse.follow import FollowOptions
 from skitter.parse.page import ParsedPage
 from skitter.parse.simhash import visible_texts
-from skitter.pipeline.record import TRAP_CLASS, PageRecord
+from skitter.pipeline.record import TRAP_CLASS, PageRecord, decode_line
 from skitter.politeness.decision import Code, Decision
 from skitter.politeness.directives import robots_directives
 from skitter.types import HostKey, Outcome, Role
@@ -96,10 +107,13 @@ class Visitor:
         visit = await self._brought(trip)
         if self._with.refresh is not None:
             self._remember(visit, trip)
+        elif visit.record is not None and trip.before is not None:
+            self._keep_history(visit, trip.before.after(visit.record, b""))
         return visit
 
     async def _brought(self, trip: Trip) -> Visit:
         try:
+            await self._recall(trip)
             self._refuse_poison(trip)
             self._mind_settings(trip)
             return await self._visit(trip)
@@ -188,8 +202,27 @@ class Visitor:
         assert self._with.refresh is not None
         self._with.refresh.plan(visit)
         if visit.record is not None and trip.history is not None:
-            history = trip.history.after(visit.record, trip.content)
-            visit.marks[history_mark(trip.lease.job, trip.lease.fp)] = encode_history(history)
+            self._keep_history(visit, trip.history.after(visit.record, trip.content))
+
+    async def _recall(self, trip: Trip) -> None:
+        """Take up the visits before this one, of a page that somebody wants to know about again.
+
+        Most never come again: of a first visit the record says all, and there is nothing to read.
+        """
+        lease = trip.lease
+        if lease.visit == 1 or self._with.job.kind is not Kind.RESOLVE:
+            return
+        reader = self._with.reader
+        history = read_history(await reader.mark(history_mark(lease.job, lease.fp)))
+        if not history.visits:
+            note = own_note(await reader.note(lease.job, lease.host, lease.fp))
+            history = History(visits=[past_visit(decode_line(note))]) if note else history
+        trip.before = history
+
+    @staticmethod
+    def _keep_history(visit: Visit, history: History) -> None:
+        lease = visit.lease
+        visit.marks[history_mark(lease.job, lease.fp)] = encode_history(history)
 
     async def _visit_page(self, trip: Trip) -> Visit:
         self._beware(trip)

@@ -31,7 +31,7 @@ ORDERED = frozenset({"node", "worker", "kind", "priority", "state", "wanted", "p
 """What is told of a worker that was given an order."""
 FIRST = (
     "url", "job", "state", "why", "canonical_form", "host", "link_rule", "depth", "priority",
-    "referrer", "failed_tries",
+    "referrer", "failed_tries", "next_visit",
 )  # fmt: skip
 """The order in which a page is explained; the rest follows."""
 UNKNOWN = "unknown"
@@ -246,12 +246,14 @@ async def _of_pages(client: "AsyncClient", question: Question) -> list[Facts]:
 
 async def _explained(client: "AsyncClient", url: str, job: str | None) -> list[Facts]:
     """Return what every job says that knows a page; the only job is asked, whatever it knows."""
-    found = (await client.explain(url, job=job)).jobs
+    told = await client.explain(url, job=job)
+    found = told.jobs
     if not found:
         raise NotFound(_which([]))
     known = found if len(found) == 1 else [one for one in found if one.state != UNKNOWN]
     if not known:
         names = ", ".join(sorted(one.job for one in found))
+        names += f" and {told.left_out} more" if told.left_out else ""
         why = f"no job knows it; --job ID tells what one would do with it: {names}"
         return [{"url": url, "state": UNKNOWN, "why": why}]
     return [_of_one_job(one) for one in known]

@@ -13,11 +13,11 @@ from skitter.crawl.aliases.book import AliasBook
 from skitter.crawl.aliases.rows import read_aliases
 from skitter.crawl.commit import scope_mark, traps_mark
 from skitter.crawl.explain import Explainer
-from skitter.crawl.inspect import ask_running
+from skitter.crawl.inspect import ask_running, error_facts
 from skitter.crawl.judge import Judge
 from skitter.crawl.manners import Manners
 from skitter.crawl.site_rules import SiteRules
-from skitter.errors import DataDirError, FetchError
+from skitter.errors import DataDirError, FetchError, NotFound
 from skitter.fetch.decode import decode
 from skitter.frontier.base import FrontierReader
 from skitter.frontier.embedded.datadir import DataDir
@@ -227,8 +227,8 @@ async def answer_from(
     found = [number for number, entry in jobs.items() if wanted in (None, entry.id)]
     if len(found) != 1:
         known = ", ".join(sorted(entry.id for entry in jobs.values()))
-        why = f"jobs there: {known}; {NAME_ONE}"
-        yield json.dumps({"error": why}).encode() + b"\n" if jobs else _no_crawl()
+        why = NotFound(f"jobs there: {known}; {NAME_ONE}")
+        yield json.dumps(error_facts(why)).encode() + b"\n" if jobs else _no_crawl()
         return
     [number] = found
     job = Job.from_json(jobs[number].spec)
@@ -238,7 +238,7 @@ async def answer_from(
 
 
 def _no_crawl(where: str = " there") -> bytes:
-    return json.dumps({"error": f"no crawl has begun{where}"}).encode() + b"\n"
+    return json.dumps(error_facts(NotFound(f"no crawl has begun{where}"))).encode() + b"\n"
 
 
 async def make_explainer(

@@ -16,10 +16,12 @@ from skitter.crawl.resolve.robots import KnownRobots
 from skitter.crawl.resolve.tickets import Tickets
 from skitter.crawl.room import Room
 from skitter.crawl.site_rules import SiteRules
-from skitter.errors import Conflict, SkitterError
+from skitter.errors import Conflict, SkitterError, UrlError
 from skitter.fetch.guard import AddressGuard
 from skitter.frontier.model import Counts, JobState
 from skitter.job.spec import Job, Kind
+from skitter.url.fingerprint import Fingerprinter
+from skitter.url.normalise import Normaliser
 from skitter.wiring.parts import job_entry
 from skitter.wiring.service import Service
 from skitter.wiring.store import Store
@@ -48,6 +50,18 @@ def room_of(service: Service) -> Room:
         store = service.store
         found = _rooms[service] = Room(store.frontier, store.reader, store.clock)
     return found
+
+
+async def times_submitted(service: Service, url: str) -> int:
+    """Return how often a URL was submitted to be resolved; the last second may be missing."""
+    store = service.store
+    normaliser = Normaliser(lane_job().urls.rules(), Fingerprinter(store.secret))
+    try:
+        normal = normaliser.absolute(url)
+    except UrlError:
+        return 0
+    [count] = await store.reader.url_counts([normal.url])
+    return count
 
 
 class Lanes:

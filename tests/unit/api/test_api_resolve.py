@@ -3,15 +3,20 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator, Iterator
+from datetime import datetime, timedelta
 from typing import Any
 
+import httpx
 import pytest
 import pytest_asyncio
-from service import Served, served
+from service import ADMIN, Served, served
 from serving import Answer, SmallSite
 
-from skitter.client.pages import ResolveAnswer, Resolved
+from skitter import AsyncClient
+from skitter.cli.explain import readable
+from skitter.client.pages import Explanation, ResolveAnswer, Resolved
 from skitter.crawl.resolve.lane import LANE
+from skitter.wiring.api_access import answer
 
 PAGE = """<html lang="en"><head><title>A page</title>
 <meta name="description" content="About it"><meta property="og:image" content="/i.png"></head>
@@ -26,7 +31,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 def site() -> Iterator[SmallSite]:
     answers: dict[str, Answer | str] = {
         "/robots.txt": Answer(b"User-agent: *\nDisallow: /private", "text/plain"),
-        **{f"/page{n}": PAGE for n in range(8)},
+        **{f"/page{n}": PAGE for n in range(10)},
         "/other": "<title>Other</title>",
         "/private": PAGE,
         "/short": Answer(b"", status=302, headers={"Location": "/page3"}),
@@ -89,6 +94,50 @@ async def test_an_old_page_is_fetched_again_as_its_next_visit(
     found = await here.http.post("/v1/pages/lookup", json={"urls": [url], "job": LANE})
     assert found.json()["pages"][0]["title"] == "Changed"
     assert site.asked.count("/page2") == 2
+
+
+async def explained(here: Served, url: str, **more: str) -> Explanation:
+    answer = await here.http.get("/v1/pages", params={"url": url, **more})
+    assert answer.status_code == 200, answer.text
+    return Explanation.model_validate_json(answer.content)
+
+
+async def test_every_visit_of_a_page_is_told(here: Served, site: SmallSite) -> None:
+    url = site.url("/page8")
+    await one(here, url)
+    [first] = (await explained(here, url, job=LANE)).jobs[0].visits
+    assert (first["number"], first["status"], first["outcome"]) == (1, 200, "ok")
+    site.answers["/page8"] = Answer(b"gone", status=410)
+    await one(here, url, max_age=0)
+    site.answers["/page8"] = Answer(b"<title>Back</title>")
+    last = await one(here, url, max_age=0)
+    visits = (await explained(here, url, job=LANE)).jobs[0].visits
+    assert visits[0] == first
+    told = [(visit["number"], visit["status"], visit["outcome"]) for visit in visits]
+    assert told == [(1, 200, "ok"), (2, 410, "http_error"), (3, 200, "ok")]
+    assert visits[2]["at"] == last.fetched_at
+    assert [visit["at"] for visit in visits] == sorted(visit["at"] for visit in visits)
+
+
+async def test_the_next_visit_of_a_page_that_comes_again_is_told(
+    here: Served, site: SmallSite
+) -> None:
+    url = site.url("/page9")
+    job = {"id": "hourly", "entries": [url], "refresh": "1h", "depth": 0, "sitemaps": "no"}
+    assert (await here.http.post("/v1/jobs", json=job)).status_code == 201
+    async with asyncio.timeout(60):
+        while not (found := (await explained(here, url, job="hourly")).jobs[0]).visits:
+            await asyncio.sleep(0.1)
+    assert (found.state, found.failed_tries) == ("scheduled", 0)
+    assert found.why == "was fetched, and waits for its next visit"
+    assert found.next_visit is not None
+    fetched = datetime.fromisoformat(found.visits[0]["at"])
+    wait = datetime.fromisoformat(found.next_visit) - fetched
+    assert timedelta(minutes=50) < wait < timedelta(minutes=70)
+    transport = httpx.ASGITransport(here.app)
+    async with AsyncClient("http://skitter", ADMIN, transport=transport) as client:
+        [facts] = await answer(client, {"page": url, "job": "hourly"})
+    assert ["next_visit", found.next_visit] in [line.split() for line in readable(facts)]
 
 
 async def test_redirects_are_followed_also_to_a_page_that_is_known(
@@ -162,8 +211,11 @@ async def test_files_of_a_page_are_fetched_on_request(here: Served, site: SmallS
 async def test_submissions_are_counted(here: Served, site: SmallSite) -> None:
     for _ in range(3):
         await one(here, site.url("/page6"))
-    while (await here.service.store.reader.url_counts([site.url("/page6")])) != [3]:
-        await asyncio.sleep(0.05)
+    async with asyncio.timeout(60):
+        # Another spelling of the page is the same page.
+        while (await explained(here, site.url("/page6#part"))).submitted != 3:
+            await asyncio.sleep(0.05)
+    assert (await explained(here, site.url("/nobody"))).submitted == 0
 
 
 async def test_an_age_without_end_is_refused(here: Served) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from crawl_rig import HOME, SITE, CrawlRig, Web, make_job
 
+from skitter.clock import time_text
 from skitter.crawl.explain import Explainer
 from skitter.errors import ConnectError
 
@@ -84,6 +85,9 @@ async def test_a_redirect_shows_where_it_led_and_its_target_who_led_there(rig: C
     assert new["state"] == "done"
     assert new["why"] == f"was reached by a redirect; its record is that of {SITE}/old"
     assert new["record"] == old["record"]
+    assert new["visits"] == old["visits"]
+    [visit] = new["visits"]
+    assert (visit["number"], visit["status"], visit["outcome"]) == (1, 200, "ok")
 
 
 async def test_a_redirect_to_a_page_with_its_own_record_names_it(rig: CrawlRig) -> None:
@@ -102,7 +106,7 @@ async def test_a_page_that_failed_once_says_when_it_is_tried_again(rig: CrawlRig
     await rig.commit(await rig.visit(f"{SITE}/broken"))
     found = await why(rig, f"{SITE}/broken")
     assert (found["state"], found["failed_tries"]) == ("scheduled", 1)
-    assert found["next_try_ms"] > rig.clock.now_ms()
+    assert found["next_visit"] > time_text(rig.clock.now_ms())
 
 
 async def test_a_page_being_fetched_says_so(rig: CrawlRig) -> None:

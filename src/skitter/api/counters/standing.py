@@ -8,8 +8,8 @@ from heapq import nlargest
 from typing import Any, Final, Generic, TypeVar
 
 from skitter.api.counters.counters import Counters
-from skitter.api.counters.steps import time_text
 from skitter.client.events import HostCount, Stats
+from skitter.clock import time_text
 from skitter.crawl.drift import read_alarms
 from skitter.crawl.linked import host_ranking, merged, read_table
 from skitter.wiring.service import Facts, Service

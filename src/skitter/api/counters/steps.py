@@ -1,10 +1,10 @@
 """Counters over time: buckets of the store made into series without holes, and into windows."""
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
 from skitter.client.events import Point, Series, Step, Window
+from skitter.clock import time_text
 
 Buckets = Mapping[int, int]
 """What was counted, by the beginning of each bucket in milliseconds."""
@@ -35,12 +35,6 @@ WINDOWS: Final = (
     WindowShape("hour", 3_600, Step.MINUTE),
     WindowShape("day", 86_400, Step.HOUR),
 )
-
-
-def time_text(at_ms: int) -> str:
-    """Return a time in RFC 3339, to the millisecond."""
-    text = datetime.fromtimestamp(at_ms / 1000, UTC).isoformat(timespec="milliseconds")
-    return text.removesuffix("+00:00") + "Z"
 
 
 def bucket_start(at_ms: int, step: Step) -> int:

@@ -49,6 +49,8 @@ def show_explained(viewer: Viewer, found: Explanation) -> None:
             _of_job(words, one)
         if others:
             _others(words, others)
+        if found.left_out:
+            ui.label(words("pages.left_out", n=number(found.left_out))).classes("soft")
 
 
 def parted(jobs: Sequence[Explained]) -> tuple[list[Explained], list[Explained]]:
@@ -82,28 +84,27 @@ def _of_job(words: Words, one: Explained) -> None:
                     _text_and_fields(words, one.record)
                 _visits(words, one.visits)
             with stack():
-                _standing(words, one)
+                facts(standing(words, one))
                 if one.record is not None:
                     _record(words, one.record)
 
 
-def _standing(words: Words, one: Explained) -> None:
-    facts(
-        [
-            (words("pages.host"), one.host),
-            (words("pages.depth"), None if one.depth is None else str(one.depth)),
-            (words("pages.rule"), one.link_rule),
-            (words("pages.next"), ago(one.next_visit, words) if one.next_visit else None),
-            (words("pages.tries"), number(one.failed_tries) if one.failed_tries else None),
-        ]
-    )
+def standing(words: Words, one: Explained) -> list[tuple[str, str | None]]:
+    """Return how an address stands in the queue of a job."""
+    return [
+        (words("pages.host"), one.host),
+        (words("pages.depth"), None if one.depth is None else str(one.depth)),
+        (words("pages.rule"), one.link_rule),
+        (words("pages.next"), _time(words, one.next_visit)),
+        (words("pages.tries"), number(one.failed_tries) if one.failed_tries else None),
+    ]
 
 
 def _record(words: Words, page: PageRow) -> None:
     heading(words("pages.record"), 3)
     facts(
         [
-            (words("pages.fetched"), f"{exact(page.fetched_at)} ({ago(page.fetched_at, words)})"),
+            (words("pages.fetched"), _time(words, page.fetched_at)),
             (words("pages.outcome"), words.known("state", page.outcome)),
             (words("pages.status"), str(page.status or NOTHING)),
             (words("pages.error"), page.error),
@@ -123,6 +124,10 @@ def _record(words: Words, page: PageRow) -> None:
             (words("pages.duplicate"), page.duplicate_of),
         ]
     )
+
+
+def _time(words: Words, at: str | None) -> str | None:
+    return f"{exact(at)} ({ago(at, words)})" if at else None
 
 
 def _text_and_fields(words: Words, page: PageRow) -> None:

@@ -3,12 +3,12 @@
 import secrets
 from typing import Final
 
-from skitter.api.counters.steps import time_text
 from skitter.api.hooks.behind import Place, count_waiting
 from skitter.api.hooks.kept import WISHES, Hook, HookState, read_hook, read_state, state_mark
 from skitter.api.hooks.signature import new_secret
 from skitter.api.live.history import EventLog
 from skitter.client.events import WebhookRow, WebhookWish
+from skitter.clock import time_text
 from skitter.errors import ConfigError, Conflict, NotFound
 from skitter.fetch.guard import AddressGuard, special_kind
 from skitter.url.host import host_key, host_name

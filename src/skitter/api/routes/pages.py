@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query
 
-from skitter.api import listing
+from skitter.api import explaining, listing
 from skitter.api.archived import archived
 from skitter.api.auth import reader
 from skitter.api.served import After, Limit, Served
@@ -80,4 +80,4 @@ async def explain_page(
     job: Annotated[str | None, Query(description="Only what this job knows.")] = None,
 ) -> Explanation:
     """Tell everything known of a URL, and why: queue, visits, decisions, next visit."""
-    return await listing.explain(service, url, job)
+    return await explaining.explain(service, url, job)

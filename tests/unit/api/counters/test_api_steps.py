@@ -10,10 +10,10 @@ from skitter.api.counters.steps import (
     by_dimension,
     series_of,
     sliding,
-    time_text,
     window_of,
 )
 from skitter.client.events import Step
+from skitter.clock import time_text
 
 NOW = 1_750_000_000_000
 """A time at which a bucket of ten seconds begins."""

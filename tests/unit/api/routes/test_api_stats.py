@@ -7,7 +7,7 @@ import msgspec
 import pytest
 from service import Served, served
 
-from skitter.api.counters.steps import time_text
+from skitter.clock import time_text
 from skitter.crawl.drift import Alarm
 from skitter.crawl.linked import LinkedTable, linked_mark
 

@@ -189,6 +189,7 @@ ENGLISH: Final = {
     "pages.url": "Address of a page",
     "pages.look": "Look up",
     "pages.others": "{n} other jobs do not know it",
+    "pages.left_out": "{n} more jobs are not shown",
     "pages.look_hint": "Everything that is known of one address, in every job.",
     "pages.unknown": "Nothing is known of this address",
     "pages.unknown_next": (

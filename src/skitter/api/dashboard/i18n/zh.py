@@ -181,6 +181,7 @@ CHINESE: Final = {
     "pages.url": "页面网址",
     "pages.look": "查询",
     "pages.others": "另有 {n} 个任务不知道它",
+    "pages.left_out": "另有 {n} 个任务未显示",
     "pages.look_hint": "在所有任务中查询某个网址的全部信息。",
     "pages.unknown": "没有这个网址的记录",
     "pages.unknown_next": "还没有任务遇到过它。请检查写法，或新建从这里开始的任务。",
