@@ -65,7 +65,7 @@ async def test_a_redirect_that_was_broken_off_at_the_store_is_followed_the_next_
     running = asyncio.create_task(engine.run())
     await store.asked.wait()
     engine.abort({1})
-    await asyncio.wait_for(running, 10)
+    await asyncio.wait_for(running, 60)
     [record] = rig.sink.records
     assert (record["outcome"], record["final_url"]) == ("ok", NEW)
     assert rig.asked == [f"{SITE}/a", f"{SITE}/a", NEW]
@@ -86,7 +86,7 @@ async def test_links_to_the_target_of_a_redirect_broken_off_at_the_store_are_que
     assert await state(rig, "/new") is UrlState.UNKNOWN
     web.html(f"{SITE}/a", "no redirect any more")
     engine.abort({1})
-    await asyncio.wait_for(running, 10)
+    await asyncio.wait_for(running, 60)
     assert (engine.stopped_by, found(rig)) == ("finished", ["/a", "/b", "/new"])
 
 
@@ -123,7 +123,7 @@ async def test_a_page_to_which_another_member_links_meanwhile_is_fetched_once(
     await rig.offer_in(1, "/new")
     engine.offered()
     rig.held.let_go(NEW)
-    await asyncio.wait_for(running, 10)
+    await asyncio.wait_for(running, 60)
     counts = await rig.counts()
     assert (rig.asked, found(rig)) == ([f"{SITE}/a", NEW], ["/a"])
     assert (counts.done, counts.pending) == (2, 0)
@@ -142,7 +142,7 @@ async def test_a_page_to_which_another_member_links_is_fetched_when_the_redirect
     web.html(f"{SITE}/a", "no redirect any more")
     engine.abort({1})
     rig.held.let_go(NEW)
-    await asyncio.wait_for(running, 10)
+    await asyncio.wait_for(running, 60)
     assert found(rig) == ["/a", "/new"]
 
 
@@ -165,7 +165,7 @@ async def test_a_second_redirect_brings_the_target_when_the_first_one_does_not(
     web.html(f"{SITE}/a", "no redirect any more")
     engine.abort({1})
     rig.held.let_go(NEW)
-    await asyncio.wait_for(running, 10)
+    await asyncio.wait_for(running, 60)
     records = by_url(rig.sink.records)
     assert (records[f"{SITE}/b"]["outcome"], records[f"{SITE}/b"]["duplicate_of"]) == (
         "duplicate",
@@ -187,7 +187,7 @@ async def test_a_second_redirect_adds_nothing_when_the_first_one_brings_the_targ
     engine.offered()
     await until(lambda: len(rig.sink.records) == 1)
     rig.held.let_go(NEW)
-    await asyncio.wait_for(running, 10)
+    await asyncio.wait_for(running, 60)
     assert (found(rig), rig.asked.count(NEW)) == (["/a", "/b"], 1)
 
 
@@ -238,6 +238,6 @@ async def test_sitemaps_met_by_a_visit_that_was_broken_off_are_met_again(
     await rig.held.asked(HOME)
     engine.abort({1})
     rig.held.let_go(HOME)
-    await asyncio.wait_for(running, 10)
+    await asyncio.wait_for(running, 60)
     assert found(rig) == ["/", "/listed"]
     await rig.close()

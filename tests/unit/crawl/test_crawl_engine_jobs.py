@@ -60,7 +60,7 @@ async def test_what_others_have_under_way_is_waited_for_before_a_limit_is_reache
     assert not running.done()
     # It was a page, or it was put off and nobody has it now.
     engine.others_have(pages=4 + brought, leased=0)
-    await asyncio.wait_for(running, 10)
+    await asyncio.wait_for(running, 60)
     assert engine.stopped_by == "pages limit"
     assert len(rig.sink.records) == (2 if brought else 3)
 
@@ -76,7 +76,7 @@ async def test_the_last_page_of_another_is_the_end_though_nobody_has_told_of_it_
     await rig.frontier.claim(rig.slots.grants, 0, freed=[rests])
     await rig.frontier.ack([Ack(lease, Result.DONE, tally=(("pages", 1),))])
     engine = rig.engine(pages=1, patience_s=60)
-    await asyncio.wait_for(engine.run(), 10)
+    await asyncio.wait_for(engine.run(), 60)
     assert (engine.stopped_by, rig.sink.records) == ("pages limit", [])
 
 
@@ -210,7 +210,7 @@ async def test_an_engine_without_a_job_of_its_own_ends_after_so_many_empty_claim
     monkeypatch.setattr(EmbeddedFrontier, "claim", claim)
     await rig.offer_in(1, "/a", "/b")
     engine = rig.engine(every_job=True, idle_exit=claims)
-    await asyncio.wait_for(engine.run(), 10)
+    await asyncio.wait_for(engine.run(), 60)
     assert (engine.stopped_by, found(rig)) == ("idle", ["/a", "/b"])
     assert empty >= claims
 

@@ -9,6 +9,7 @@ import pytest
 from crawl_rig import SITE, Web, make_job
 from shared_rig import LEASE_MS, SharedRig, found, small_web, state, until
 
+from skitter.crawl import engine as engine_module
 from skitter.crawl.recording import Recording
 from skitter.errors import Fenced
 from skitter.frontier.embedded.frontier import EmbeddedFrontier
@@ -63,7 +64,7 @@ async def test_visits_in_a_slot_that_was_lost_are_broken_off_and_given_back(
     await until(lambda: rig.begun == 3)
     for path in ("/a", "/b"):
         rig.held.let_go(f"{SITE}{path}")
-    await asyncio.wait_for(running, 10)
+    await asyncio.wait_for(running, 60)
     assert (engine.stopped_by, found(rig)) == ("finished", ["/a", "/b"])
     assert sorted(rig.asked) == [f"{SITE}/a", f"{SITE}/b"], "one was broken off unanswered"
     assert (rig.stats.errors, rig.stats.run_pages) == ({}, 2)
@@ -84,7 +85,7 @@ async def test_leases_that_no_worker_has_begun_are_given_back_with_their_slot(
     engine.abort({2})
     assert set(engine.busy_slots()) == {1, 3}
     rig.held.let_go(f"{SITE}/a")
-    await asyncio.wait_for(running, 10)
+    await asyncio.wait_for(running, 60)
     assert (engine.stopped_by, found(rig)) == ("finished", ["/a", "/b", "/c"])
     assert rig.begun == 3
 
@@ -101,7 +102,7 @@ async def test_a_worker_goes_on_with_other_leases_after_its_visit_was_broken_off
     engine.abort({1})
     engine.abort({1})
     await rig.offer_in(2, "/b", "/c")
-    await asyncio.wait_for(running, 10)
+    await asyncio.wait_for(running, 60)
     assert found(rig) == ["/a", "/b", "/c"]
 
 
@@ -124,7 +125,7 @@ async def test_a_visit_that_has_ended_is_made_safe_although_its_slot_was_lost(
     await writing.wait()
     engine.abort({1})
     go_on.set()
-    await asyncio.wait_for(running, 10)
+    await asyncio.wait_for(running, 60)
     assert (found(rig), rig.begun) == (["/a"], 1)
 
 
@@ -144,7 +145,7 @@ async def test_a_run_that_is_stopped_in_the_moment_of_a_loss_ends(
     running.cancel()
     if not loss_first:
         asyncio.get_running_loop().call_soon(engine.abort, {1})
-    await asyncio.wait_for(asyncio.gather(running, return_exceptions=True), 10)
+    await asyncio.wait_for(asyncio.gather(running, return_exceptions=True), 60)
     assert await state(rig, "/a") is UrlState.QUEUED
 
 
@@ -167,7 +168,7 @@ async def test_links_held_back_for_a_redirect_that_was_broken_off_are_queued(
     web.html(f"{SITE}/a", "no redirect")
     engine.abort({1})
     rig.held.let_go(f"{SITE}/new")
-    await asyncio.wait_for(running, 10)
+    await asyncio.wait_for(running, 60)
     assert (engine.stopped_by, found(rig)) == ("finished", ["/a", "/b", "/new"])
     assert rig.asked.count(f"{SITE}/new") == 1
 
@@ -187,7 +188,7 @@ async def test_a_lost_lease_is_no_failure_and_its_page_comes_once(
     await until(lambda: len(rig.sink.records) == 1)
     assert rig.asked == [f"{SITE}/b"]
     rig.slots.gone = set()
-    await asyncio.wait_for(running, 10)
+    await asyncio.wait_for(running, 60)
     assert (engine.stopped_by, found(rig)) == ("finished", ["/a", "/b"])
     assert rig.asked == [f"{SITE}/b", f"{SITE}/a"]
     assert (rig.stats.errors, rig.stats.run_pages) == ({}, 2)
@@ -202,10 +203,10 @@ async def test_a_request_that_waited_longer_than_its_lease_is_called_off(rig: Sh
     engine = rig.engine(lease_ms=60_000)
     running = asyncio.create_task(engine.run())
     await rig.held.asked(f"{SITE}/a")
-    await asyncio.sleep(LEASE_MS / 1000)
+    rig.time.ahead_s += LEASE_MS / 1000
     assert rig.asked == []
     rig.held.let_go(f"{SITE}/a")
-    await asyncio.wait_for(running, 10)
+    await asyncio.wait_for(running, 60)
     assert (found(rig), rig.asked, rig.begun) == (["/a"], [f"{SITE}/a"], 2)
 
 
@@ -226,31 +227,49 @@ async def test_robots_txt_is_not_asked_for_under_a_lost_lease(tmp_path: Path, we
 
 
 async def test_leases_that_the_store_has_ended_are_broken_off_at_the_next_renewal(
-    rig: SharedRig,
+    rig: SharedRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(engine_module, "RENEW_S", 0.1)
     for path in ("/a", "/b"):
         rig.held.hold(f"{SITE}{path}")
     await rig.offer_in(1, "/a", "/b", "/c")
-    engine = rig.engine(concurrency=1, lease_ms=LEASE_MS)
+    engine = rig.engine(concurrency=1)
     running = asyncio.create_task(engine.run())
     await rig.held.asked(f"{SITE}/a")
     await until(lambda: engine.counted[1] == 3)
     await rig.frontier.set_job_state(rig.number, JobState.CANCEL)
-    await asyncio.wait_for(running, 10)
+    await asyncio.wait_for(running, 60)
     assert engine.stopped_by == "cancelled"
     assert (rig.sink.records, rig.stats.errors) == ([], {})
     assert rig.begun == 1, "what waited is not begun any more"
 
 
-async def test_leases_are_kept_for_as_long_as_a_visit_lasts(rig: SharedRig) -> None:
+async def test_leases_are_kept_for_as_long_as_a_visit_lasts(
+    rig: SharedRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine_module, "RENEW_S", 0.01)
+    renewed: list[int] = []
+    real = EmbeddedFrontier.renew
+
+    async def renew(self: EmbeddedFrontier, leases: Sequence[Lease], lease_ms: int) -> list[int]:
+        gone = await real(self, leases, lease_ms)
+        renewed.extend(lease.id for lease in leases)
+        return list(gone)
+
+    monkeypatch.setattr(EmbeddedFrontier, "renew", renew)
     rig.held.hold(f"{SITE}/a")
     await rig.offer_in(1, "/a")
     engine = rig.engine(lease_ms=LEASE_MS)
     running = asyncio.create_task(engine.run())
     await rig.held.asked(f"{SITE}/a")
-    await asyncio.sleep(3 * LEASE_MS / 1000)
+    for _ in range(6):
+        rig.time.ahead_s += LEASE_MS / 2000
+        # The first may have been asked for before the clock was put forward.
+        so_far = len(renewed)
+        await until(lambda: len(renewed) >= so_far + 2)  # noqa: B023  awaited at once
+    assert len(set(renewed)) == 1
     rig.held.let_go(f"{SITE}/a")
-    await asyncio.wait_for(running, 10)
+    await asyncio.wait_for(running, 60)
     assert (found(rig), rig.begun) == (["/a"], 1)
 
 
@@ -290,7 +309,7 @@ async def test_a_store_that_was_opened_anew_is_claimed_from_again(rig: SharedRig
     engine = rig.engine()
     await rig.frontier.close()
     await rig.frontier.open()
-    await asyncio.wait_for(engine.run(), 10)
+    await asyncio.wait_for(engine.run(), 60)
     assert engine.stopped_by == "finished"
     assert found(rig) == ["/a", "/b"]
 
@@ -320,7 +339,7 @@ async def test_leases_that_were_not_begun_are_given_back_when_a_run_is_stopped(
 
 
 async def until_queued(rig: SharedRig, path: str) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while await state(rig, path) is not UrlState.QUEUED:
             await asyncio.sleep(0.005)
 

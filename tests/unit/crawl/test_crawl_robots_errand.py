@@ -53,7 +53,7 @@ class Crowd(SharedRig):
         """Lease URLs, as soon as their hosts allow."""
         await self.offer_links(1, *urls)
         found: list[Lease] = []
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while len(found) < len(urls):
                 found += await self.claim_some(len(urls))
                 await asyncio.sleep(0.001)
@@ -189,14 +189,29 @@ async def test_a_site_that_cannot_be_asked_is_left_alone_by_all(
 async def test_who_asks_keeps_the_lock_for_as_long_as_it_takes(
     make_rig: MakeRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(robots_errand, "LOCK_MS", 60)
+    monkeypatch.setattr(robots_errand, "LOCK_MS", 10_000)
     monkeypatch.setattr(robots_errand, "KEEP_S", 0.01)
     monkeypatch.setattr(robots_errand, "POLL_MS", 5)
     rig = await make_rig()
+    kept: list[int] = []
+    real = rig.frontier.lock
+
+    async def lock(name: str, holder: int, ttl_ms: int) -> int:
+        wait_ms = await real(name, holder, ttl_ms)
+        if not wait_ms:
+            kept.append(holder)
+        return wait_ms
+
+    monkeypatch.setattr(rig.frontier, "lock", lock)
     rig.held.hold(ROBOTS)
     visits = await visiting(rig, *await rig.leases(f"{SITE}/a", f"{SITE}/b"))
     await rig.held.asked(ROBOTS)
-    await asyncio.sleep(0.3)
+    for _ in range(4):
+        rig.time.ahead_s += 6
+        # The first may have been asked for before the clock was put forward.
+        so_far = len(kept)
+        await until(lambda: len(kept) >= so_far + 2)  # noqa: B023  awaited at once
+    assert len(set(kept)) == 1
     rig.held.let_go(ROBOTS)
     await asyncio.gather(*visits)
     assert rig.robots_asked == 1
@@ -215,7 +230,7 @@ async def test_when_the_one_who_asks_is_gone_another_asks(
     rig.held.let_go(ROBOTS)
     broken.cancel()
     await asyncio.wait([broken])
-    visit = await asyncio.wait_for(other, 5)
+    visit = await asyncio.wait_for(other, 60)
     assert visit.record is not None
     assert rig.robots_asked <= 2
 
@@ -254,14 +269,14 @@ async def test_a_redirect_keeps_the_delay_behind_the_robots_txt_of_its_host(
     make_rig: MakeRig,
 ) -> None:
     """Several are under way to a host at the same time, and none may know its rules yet."""
-    rig = await make_rig(delay=0.1)
+    rig = await make_rig(delay=0.2)
     rig.held.hold(ROBOTS)
     leases = await rig.leases(*(f"{OTHER}/{name}" for name in "abc"), f"{SITE}/a")
     visits = await visiting(rig, *leases)
     await rig.held.asked(ROBOTS)
-    await asyncio.sleep(0.35)
+    await asyncio.sleep(0.5)
     rig.held.let_go(ROBOTS)
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while visits or (await rig.counts()).pending:
             for visit in await asyncio.gather(*visits):
                 await rig.commit(visit)
@@ -271,7 +286,8 @@ async def test_a_redirect_keeps_the_delay_behind_the_robots_txt_of_its_host(
     there = {f"{OTHER}/{name}" for name in "abc"}
     assert set(rig.asked) == {*there, *(f"{SITE}/from-{name}" for name in "abc"), f"{SITE}/a"}
     assert len(rig.asked) == 7
-    assert rig.shortest_gap_s("site.test") >= 0.09
+    # A process that was held up for a moment writes a request a little late.
+    assert rig.shortest_gap_s("site.test") >= 0.1
 
 
 async def test_a_page_waits_for_the_delay_that_robots_txt_asks_for(
@@ -350,11 +366,11 @@ async def test_redirects_within_a_host_keep_its_delay_however_many_there_are(
     for n in range(4):
         web.moved(f"{SITE}/r{n}", f"/r{n + 1}")
     web.html(f"{SITE}/r4")
-    rig = await make_rig(delay=0.1, robots=False)
+    rig = await make_rig(delay=0.2, robots=False)
     leases = await rig.leases(f"{SITE}/r0")
     visits = await visiting(rig, *leases)
     await rig.offer_links(1, f"{SITE}/a", f"{SITE}/b", f"{SITE}/c")
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while visits or (await rig.counts()).pending:
             done = [visit for visit in visits if visit.done()]
             for visit in done:
@@ -363,4 +379,4 @@ async def test_redirects_within_a_host_keep_its_delay_however_many_there_are(
             visits += await visiting(rig, *await rig.claim_some())
             await asyncio.sleep(0.005)
     assert len(rig.asked) == 8
-    assert rig.shortest_gap_s("site.test") >= 0.09
+    assert rig.shortest_gap_s("site.test") >= 0.1

@@ -1,6 +1,7 @@
 """What a request waits for before it is written, the gate of its address, and where it leaves."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -69,6 +70,8 @@ class Gate:
         self.refuses = refuses
         self.entered: list[str] = []
         self.inside: list[str] = []
+        self.waited_s = 0.0
+        """How long the last one has waited."""
 
     def minds(self, address: str) -> bool:
         return address != "127.0.0.9"
@@ -76,7 +79,9 @@ class Gate:
     async def enter(self, address: str) -> None:
         if address in self.refuses:
             raise Busy
+        came = time.monotonic()
         await self._free.acquire()
+        self.waited_s = time.monotonic() - came
         self.entered.append(address)
         self.inside.append(address)
 
@@ -93,6 +98,7 @@ async def fetching(
     egress: str = "",
     hosts: str = "",
     names: Mapping[str, tuple[str, ...]] | None = None,
+    connect_s: float = 20.0,
 ) -> AsyncIterator[tuple[Site, HttpFetcher]]:
     site = Site(takes_s)
     server = await asyncio.start_server(site.serve, "0.0.0.0", 0)
@@ -103,7 +109,7 @@ async def fetching(
 
     resolver = Resolver(PRIVATE, hosts=HostsTable.parse(hosts), lookup=lookup)
     options = PoolOptions(tick_s=0.02, gate=gate, egress=egress)
-    fetcher = HttpFetcher(FetchLimits(connect_s=0.4), resolver=resolver, pool=options)
+    fetcher = HttpFetcher(FetchLimits(connect_s=connect_s), resolver=resolver, pool=options)
     try:
         yield site, fetcher
     finally:
@@ -117,18 +123,29 @@ async def fetching(
 
 async def test_a_request_is_written_when_it_is_ready() -> None:
     async with fetching() as (site, fetcher):
-        ready = asyncio.Event()
+        waits, ready = asyncio.Event(), asyncio.Event()
+        waited_s = 0.0
 
         async def wait() -> None:
+            nonlocal waited_s
+            waits.set()
+            came = time.monotonic()
             await ready.wait()
+            waited_s = time.monotonic() - came
 
+        began = time.monotonic()
         fetch = asyncio.create_task(fetcher.fetch(Request(url=site.url(), ready=wait)))
+        async with asyncio.timeout(30):
+            await waits.wait()
+            while not site.connections:
+                await asyncio.sleep(0.01)
         await asyncio.sleep(0.1)
         assert (site.connections, site.requests) == (1, 0), "it has connected and waits"
         ready.set()
         response = await fetch
         assert response.body == b"ok"
-        assert response.elapsed_ms < 80, "that time is not the server's"
+        rest_s = time.monotonic() - began - waited_s
+        assert response.elapsed_ms <= rest_s * 1000 + 1, "that time is not the server's"
 
 
 @pytest.mark.parametrize("kept_alive", [True, False])
@@ -190,14 +207,19 @@ async def test_so_many_requests_go_to_an_address_at_a_time() -> None:
 
 async def test_the_wait_at_the_gate_counts_neither_as_connecting_nor_as_the_servers_time() -> None:
     gate = Gate(1)
-    async with fetching(gate) as (site, fetcher):
+    async with fetching(gate, connect_s=1.0) as (site, fetcher):
         await fetcher.fetch(Request(url=site.url()))
-        for address in ("127.0.0.1", "127.0.0.2"):
+        # There is a connection to the first address; the second is connected to after the wait.
+        for address, hold_s in (("127.0.0.1", 0.2), ("127.0.0.2", 1.2)):
             await gate.enter("127.0.0.1")
+            began = time.monotonic()
             fetch = asyncio.create_task(fetcher.fetch(Request(url=site.url(address))))
-            await asyncio.sleep(0.6)
+            await asyncio.sleep(hold_s)
             gate.leave("127.0.0.1")
-            assert (await fetch).elapsed_ms < 200
+            response = await fetch
+            rest_s = time.monotonic() - began - gate.waited_s
+            assert gate.waited_s > hold_s / 2
+            assert response.elapsed_ms <= rest_s * 1000 + 1
 
 
 async def test_a_request_that_the_gate_refuses_sends_nothing() -> None:
@@ -252,7 +274,7 @@ async def test_the_place_is_at_the_address_that_answers() -> None:
 async def test_hosts_the_operator_names_and_exempt_addresses_pass_freely() -> None:
     gate = Gate(0)
     async with fetching(gate, hosts="127.0.0.1 named.test") as (site, fetcher):
-        async with asyncio.timeout(2):
+        async with asyncio.timeout(30):
             for host in ("named.test", "named.test", "127.0.0.9", "127.0.0.9"):
                 await fetcher.fetch(Request(url=site.url(host)))
         assert gate.entered == []
