@@ -8,39 +8,34 @@ from skitter.config import RunOptions
 from skitter.crawl.blackbox import BlackBox
 from skitter.crawl.commit import Committer, scope_mark, traps_mark
 from skitter.crawl.desk import Desk
-from skitter.crawl.discover import LinkFinder
 from skitter.crawl.drift import Drift, drift_mark, read_alarms
 from skitter.crawl.equipment import Equipment
 from skitter.crawl.explain import Explainer
 from skitter.crawl.extraction import Extraction
 from skitter.crawl.hops import Reservations
-from skitter.crawl.judge import Judge
 from skitter.crawl.keep import Keeper
 from skitter.crawl.linked import linked_mark
 from skitter.crawl.manners import Manners
 from skitter.crawl.media import MediaFinder
-from skitter.crawl.news import News, templates_mark
+from skitter.crawl.news import templates_mark
 from skitter.crawl.outputs import Outputs
 from skitter.crawl.recording import CLEARED_MARK, PRIORITY_MARK, job_mark
 from skitter.crawl.refresh import Refresh
-from skitter.crawl.relevance import Relevance
 from skitter.crawl.seeding import SEED
 from skitter.crawl.site_rules import SiteRates, SiteRules
-from skitter.crawl.sitemaps import SitemapFinder
 from skitter.crawl.totals import Totals
 from skitter.crawl.visit import Visitor
 from skitter.frontier.model import Freed
-from skitter.job.spec import Job, Order
+from skitter.job.spec import Job
 from skitter.pipeline.base import Archive
 from skitter.types import JobNumber
-from skitter.url.fingerprint import Fingerprinter
-from skitter.url.normalise import Normaliser
-from skitter.url.scope import Scope, ScopeKind
-from skitter.wiring.aliases import make_desk, make_watch
+from skitter.wiring.aliases import make_desk
 from skitter.wiring.answers import MEMBER_SIGN
 from skitter.wiring.browsers import refuse_without_browser
 from skitter.wiring.databases import open_databases
-from skitter.wiring.parts import make_archive, make_fetcher, make_guard
+from skitter.wiring.link_parts import LinkParts
+from skitter.wiring.parts import make_archive, make_fetcher
+from skitter.wiring.reach import JobReach
 from skitter.wiring.store import Store
 
 
@@ -48,25 +43,36 @@ class Assembly:
     """The pieces of one job in one process. ``close`` it when the last visit has ended."""
 
     def __init__(self, job: Job, number: JobNumber, options: RunOptions, store: Store) -> None:
-        rng = random.Random()  # noqa: S311  jitter, not secrets
-        clock = store.clock
         self._store = store
         self._number = number
         self._durable = not options.fast
         self._databases = AsyncExitStack()
+        self._free: Callable[[Freed], None] = lambda _: None
         self.archive: Archive | None = make_archive(job, options, store.member)
         sites = SiteRules(job, store.settings)
         reach = None if store.reach is None else store.reach.of(job, SiteRates(job, sites))
         self.fetcher = make_fetcher(job, options, reach)
         name = f"blackbox-{number}" if store.member else "blackbox"
         self._blackbox = BlackBox(options.data / name)
-        normaliser = Normaliser(job.urls.rules(), Fingerprinter(store.secret))
-        judge = Judge(job, Scope(job.scope), sites)
-        guard = make_guard(job, clock)
-        relevance = Relevance(job.keywords) if job.order is Order.BEST else None
-        news = News.of(job, judge, clock)
-        finder = LinkFinder(job, number, judge, normaliser, guard=guard, relevance=relevance)
-        finder.news = news
+        self._browser = store.browsers.of(job)
+        links = LinkParts(job, number, store, sites)
+        self.equipment = self._equipment(job, links, reach)
+        self.explainer = Explainer(
+            job=job,
+            number=number,
+            reader=store.reader,
+            judge=links.judge,
+            normaliser=links.normaliser,
+            manners=self.equipment.manners,
+            guard=links.guard,
+            aliases=links.finder.aliases,
+        )
+        self.aliases = make_desk(store, links.finder, self.explainer, links.aliases)
+
+    def _equipment(self, job: Job, links: LinkParts, reach: JobReach | None) -> Equipment:
+        store, clock = self._store, self._store.clock
+        rng = random.Random()  # noqa: S311  jitter, not secrets
+        extraction = Extraction.of(job, links.judge.links, clock)
         manners = Manners(
             job,
             fetcher=self.fetcher,
@@ -75,58 +81,37 @@ class Assembly:
             rng=rng,
             keeper=Keeper(job, clock) if self.archive is not None else None,
         )
-        manners.sites = sites
-        self._free: Callable[[Freed], None] = lambda _: None
-        home = Scope(ScopeKind.DOMAIN)
-        sitemaps = SitemapFinder(
-            job, judge=judge, normaliser=normaliser, finder=finder, clock=clock
-        )
-        aliases = make_watch(job, number, store, normaliser, (sitemaps.starts, home))
-        if aliases is not None:
-            finder.aliases = aliases.book
-        extraction = Extraction.of(job, judge.links, clock)
-        self._browser = store.browsers.of(job)
-        self.equipment = Equipment(
+        manners.sites = links.sites
+        return Equipment(
             job=job,
-            number=number,
+            number=self._number,
             frontier=store.frontier,
             reader=store.reader,
             control=store.control,
             fetcher=self.fetcher,
             manners=manners,
-            judge=judge,
-            normaliser=normaliser,
-            finder=finder,
+            judge=links.judge,
+            normaliser=links.normaliser,
+            finder=links.finder,
             reservations=Reservations(),
             blackbox=self._blackbox,
             clock=clock,
             rng=rng,
-            home=home,
-            sitemaps=sitemaps,
-            guard=guard,
+            home=links.home,
+            sitemaps=links.sitemaps,
+            guard=links.guard,
             extraction=extraction,
-            drift=Drift() if extraction is not None or news is not None else None,
-            media=MediaFinder.of(job, judge, normaliser, finder),
-            news=news,
-            refresh=Refresh.of(job, judge, clock),
-            aliases=aliases,
-            relevance=relevance,
+            drift=Drift() if extraction is not None or links.news is not None else None,
+            media=MediaFinder.of(job, links.judge, links.normaliser, links.finder),
+            news=links.news,
+            refresh=Refresh.of(job, links.judge, clock),
+            aliases=links.aliases,
+            relevance=links.relevance,
             renderer=self._browser,
             keeps_raw=self.archive is not None,
             rights=store.rights,
             windows=None if reach is None else reach.windows,
         )
-        self.explainer = Explainer(
-            job=job,
-            number=number,
-            reader=store.reader,
-            judge=judge,
-            normaliser=normaliser,
-            manners=manners,
-            guard=guard,
-            aliases=finder.aliases,
-        )
-        self.aliases = make_desk(store, finder, self.explainer, aliases)
 
     @property
     def archive_mark(self) -> str:
