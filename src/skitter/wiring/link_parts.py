@@ -1,4 +1,4 @@
-"""What finds and judges the links of one job, put together in the order its pieces need each other."""
+"""What finds and judges the links of one job, in the order its pieces need each other."""
 
 from skitter.crawl.discover import LinkFinder
 from skitter.crawl.judge import Judge
