@@ -3,6 +3,7 @@
 import asyncio
 import os
 import signal
+import time
 from pathlib import Path
 
 import pytest
@@ -28,7 +29,8 @@ def test_no_key_to_a_store_is_in_its_environment(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("SKITTER_NAME", "vega")
     child = ServiceChild()
     try:
-        seen = Path(f"/proc/{child.pid}/environ").read_bytes().decode()
+        while not (seen := Path(f"/proc/{child.pid}/environ").read_bytes().decode()):
+            time.sleep(0.01)  # its program is being put in place
         words = Path(f"/proc/{child.pid}/cmdline").read_bytes().decode()
     finally:
         child.discard()
