@@ -52,7 +52,8 @@ def place(
         up = Up(folder, "--workers", "1", "--warc", folder / "warc", *reach, *store)
         with up.start():
             place = Place(up, site, *(store or ("--data", str(up.data))))
-            added = command("job", "add", place.job("many"), *place.api)
+            rules = {"links": [{"allow": ["/"]}], "jump": ["/leads-on/"]}
+            added = command("job", "add", place.job("many", **rules), *place.api)
             assert (added.code, added.out) == (0, "many\n"), added.err
             assert "job many: added; " in added.err
             with Client(up.url, ADMIN) as client:
@@ -64,7 +65,10 @@ def place(
 class TestTheSame:
     def test_jobs(self, place: Place, how: tuple[str, ...]) -> None:
         assert "many" in place.both("job", "list", *how).out
-        assert "finished" in place.both("job", "show", "many", *how).out
+        shown = place.both("job", "show", "many", *how).out
+        assert "finished" in shown
+        assert "rule jump fits no link of " in shown
+        assert "rule links[0]" not in shown
         assert place.both("job", "rejects", "many", *how).code == 0
 
     def test_a_page_and_why(self, place: Place, how: tuple[str, ...]) -> None:

@@ -105,6 +105,9 @@ restrict_css = ["main"]
 extract = "product"
 priority = 8
 
+[[links]]
+allow = ["/nowhere/"]
+
 [rules.product.fields]
 name = {css = "h1", required = true}
 """
@@ -121,8 +124,13 @@ name = {css = "h1", required = true}
     assert found["/p/1"]["fields"] == {"name": "Lamp"}
     assert found["/c/1"]["fields"] == {}
     assert told["pages"] == 3
+    assert told["warnings"] == ["rule links[3] fits no link of 3 pages"]
+    shown = json.loads(command("job", "show", "shop", "--data", run.data, "--json").out)
+    assert shown["warnings"] == told["warnings"]
     why = command("page", site.url("/private/x"), "--data", run.data).out
     assert "links[0] fits, which says not to follow" in why
+    why = command("page", site.url("/p/3"), "--data", run.data).out
+    assert "links[2] fits, taking the link to stand in the parts of a page that the rule is" in why
     why = command("page", site.url("/about"), "--data", run.data).out
     assert "no link rule fits" in why
 
@@ -180,6 +188,7 @@ NOTICES = {
 }
 LIST = """
 kind = "list"
+jump = ['/to/']
 
 [list]
 from = "//table[@id='t']//tr"
@@ -221,6 +230,10 @@ def test_a_list_and_the_pages_of_its_items_are_one_record_each(tmp_path: Path, w
     }
     assert {found[path]["page_class"] for path in ("/", "/list?page=3")} == {"nav"}
     assert told["pages"] == 11
+    assert told["warnings"] == [
+        "rule detail.name found nothing on 9 pages",
+        "rule jump fits no link of 11 pages",
+    ]
     [row] = aside
     assert (row["rule"], row["field"], row["reason"]) == ("list", "date", "is empty")
     assert row["url"].endswith("/n/32")

@@ -21,11 +21,14 @@ _JSON_FIELDS = ("pages", "ok", "failed", "refused", "duplicates", "media", "queu
 
 
 def summary_json(summary: Summary) -> dict[str, object]:
-    """Return the counters that ``--json`` promises; of a cancelled job, also that it was."""
+    """Return the counters that ``--json`` promises; where there is more to tell, that as well."""
     values = {name: getattr(summary, name) for name in _JSON_FIELDS}
     values["seconds"] = round(summary.seconds, 3)
-    cancelled = summary.stopped_by == CANCELLED
-    return {**values, "stopped_by": CANCELLED} if cancelled else values
+    if summary.stopped_by == CANCELLED:
+        values["stopped_by"] = CANCELLED
+    if summary.warnings:
+        values["warnings"] = summary.warnings
+    return values
 
 
 def summary_lines(summary: Summary, resume: str, look: str = "") -> list[str]:
@@ -84,9 +87,7 @@ def _counts(summary: Summary) -> list[str]:
     if summary.media:
         files = wording.plural(summary.media, "file")
         lines.append(f"  {'media':<12}  {files} that pages show, in the archive")
-    for rule, pages in summary.unmatched.items():
-        tried = wording.plural(pages, "page")
-        lines.append(f"  {'warning':<12}  rule {rule} found nothing on {tried}")
+    lines += [f"  {'warning':<12}  {words}" for words in summary.warnings]
     lines += [f"  {'alarm':<12}  {words}" for words in summary.alarms]
     lines += _aliases(summary)
     lines += _traps(summary)

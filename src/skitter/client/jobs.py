@@ -54,6 +54,9 @@ class JobDetail(JobRow):
     status_codes: dict[str, int]
     errors: dict[str, int]
     alarms: list[str] = []
+    warnings: list[str] = Field(
+        default=[], description="What the job says that has come to nothing so far, in words."
+    )
     spec: dict[str, Any] = Field(
         default={},
         description="The job as it was given, defaults filled in, secrets left out;"

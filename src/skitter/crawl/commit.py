@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Callable
 
 from skitter.crawl.equipment import Equipment
+from skitter.crawl.fitted import fitted_mark
 from skitter.crawl.outputs import Outputs
 from skitter.crawl.summary import tally_of
 from skitter.crawl.trip import Visit
@@ -37,6 +38,7 @@ class Committer:
         self._with = equipment
         self._outputs = outputs
         self._scope_mark = scope_mark(equipment.number)
+        self._fitted_mark = fitted_mark(equipment.number)
         self._waiting: list[Visit] = []
         self._waiting_bytes = 0
         self._writing: list[Visit] = []
@@ -168,6 +170,7 @@ class Committer:
         """Return what the crawl has learned of its links, to be kept beside the acks."""
         equipment = self._with
         marks = equipment.finder.linked.take_mark(equipment.clock.boot())
+        marks |= {f"{self._fitted_mark}{rule}": b"1" for rule in equipment.judge.fitted.take()}
         if equipment.guard is not None:
             prefix = traps_mark(equipment.number)
             changes = equipment.guard.take_changes()

@@ -11,6 +11,7 @@ from typing import Final
 
 import msgspec
 
+from skitter.crawl.fitted import LIST, NEXT
 from skitter.types import JobNumber
 
 RECENT: Final = 40
@@ -19,6 +20,8 @@ _USUAL: Final = 0.5
 """A field found more rarely than this was never to be counted on."""
 _FALLEN: Final = 0.5
 _RECOVERED: Final = 0.8
+_ENDS: Final = f"{LIST}.{NEXT}"
+"""The last pages of lists, which may all come last, have no link to a next one."""
 log = logging.getLogger(__name__)
 
 
@@ -99,6 +102,8 @@ class Drift:
             self._judge(f"{rule}.{field}", before, now)
 
     def _judge(self, name: str, before: float, now: float) -> None:
+        if name == _ENDS:
+            return
         if name in self._fallen:
             if now >= before * _RECOVERED:
                 del self._fallen[name]

@@ -67,7 +67,7 @@ class Explainer:
         found["why"] = await self._why(normal.url, sighting, record)
         ruling = self.judge.ruling(normal.url, normal.host)
         if ruling is not None:
-            found["link_rule"] = ruling.sentence
+            found["link_rule"] = ruling.sentence_of_url
         found |= _waiting(sighting)
         if sighting.state is not UrlState.UNKNOWN:
             visits = await self._visits(fp, note)
@@ -137,7 +137,7 @@ class Explainer:
             return decision.sentence
         ruling = self.judge.ruling(normal.url, normal.host)
         if ruling is not None and not ruling.follow:
-            return ruling.sentence
+            return ruling.sentence_of_url
         alias = self.aliases.explain(normal.url, normal.host) if self.aliases else None
         if alias is not None:
             return alias

@@ -2,13 +2,14 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
 
 from turbohtml import Document
 from xxhash import xxh3_64_hexdigest
 
 from skitter.clock import Clock
+from skitter.crawl.fitted import DETAIL, ITEM_FIELD, ITEM_URL, ITEMS, LIST, NEXT
 from skitter.crawl.link_rules import (
     Carried,
     LinkRules,
@@ -25,13 +26,10 @@ from skitter.parse.rules.ruleset import Fields, Listed, ListPage, Picked, make_s
 from skitter.pipeline.record import PageRecord
 from skitter.types import Outcome, PageClass
 
-DETAIL: Final = "detail"
-LIST: Final = "list"
 NAV: Final = "nav"
-ITEMS: Final = "from"
 _NOTHING: Final[tuple[object, ...]] = (None, "", [])
 _EMPTY: Final = "is empty"
-_OVER: Final = f"rule {LIST}: field next: not followed, the items are those of the page before"
+_OVER: Final = f"rule {LIST}: field {NEXT}: not followed, the items are those of the page before"
 _REJECT = re.compile(r"rule (\S+): field (\S+): (.*)")
 
 
@@ -104,7 +102,7 @@ class Extraction:
             if self._list is None:
                 return []
             listed = self._list.read(page.document, sight)
-            visit.filled = (LIST, ITEMS) if listed.items else (LIST,)
+            visit.filled = (LIST, *_found_in(listed))
             return self._take_list(record, listed, lease, noindex=noindex)
         if not noindex:
             own = self._read_fields(rule, record, page.document, sight, lease)
@@ -145,7 +143,7 @@ class Extraction:
             return links
         for item in found.items:
             if item.url is None:
-                wanting["detail_url"] += 1
+                wanting[ITEM_URL] += 1
                 continue
             data = encode_carried(Carried(fields=item.picked.fields, required=self._required))
             if len(data) > MAX_DATA_BYTES:
@@ -155,6 +153,19 @@ class Extraction:
             links.append(RuledLink(item.url, PageClass.DATA, data))
         record.error = _list_words(wanting, len(found.items) + found.unread, over)
         return links
+
+
+def _found_in(listed: Listed) -> Iterator[str]:
+    """Yield which rules of a list have found something on a page of it."""
+    if listed.items:
+        yield ITEMS
+    if any(item.url is not None for item in listed.items):
+        yield ITEM_URL
+    if listed.next_urls:
+        yield NEXT
+    tables = (item.picked.fields.items() for item in listed.items)
+    found = {name for table in tables for name, value in table if value not in _NOTHING}
+    yield from (f"{ITEM_FIELD}{name}" for name in sorted(found))
 
 
 def _next_pages(found: Listed, lease: Lease) -> list[RuledLink]:
@@ -171,18 +182,6 @@ def _list_words(wanting: Mapping[str, int], items: int, over: str | None) -> str
     """Say in the words of a record what was wanting in how many items of a list."""
     told = [f"rule {LIST}: field {name}: {n} of {items} items" for name, n in wanting.items()]
     return "; ".join([*told, *([over] if over else [])]) or None
-
-
-def unmatched(job: Job, filled: Mapping[str, int]) -> dict[str, int]:
-    """Return the rules that found nothing on any page, and on how many they were tried."""
-    named = {DETAIL: list(job.detail.fields), LIST: [ITEMS]}
-    named |= {name: list(rules.fields) for name, rules in job.rules.items()}
-    return {
-        f"{rule}.{name}": filled[rule]
-        for rule, names in named.items()
-        for name in names
-        if filled.get(rule) and not filled.get(f"{rule}.{name}")
-    }
 
 
 def reject_words(rule: str, picked: Picked) -> str:

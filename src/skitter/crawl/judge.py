@@ -3,6 +3,7 @@
 The same judge answers the hot path (a code or None) and the person who asks why.
 """
 
+from skitter.crawl.fitted import JUMPS, Fitted
 from skitter.crawl.jumps import Jumps
 from skitter.crawl.link_rules import LinkRules, Ruling
 from skitter.crawl.site_rules import SiteRules
@@ -28,7 +29,9 @@ class Judge:
         self._follows = job.sitemaps is not Sitemaps.ONLY
         self._filter = LinkFilter(job.include, job.exclude)
         self._filters = bool(job.include or job.exclude)
-        self.links = LinkRules(job.links) if job.links else None
+        self.fitted = Fitted()
+        """Which of its rules have fitted a URL."""
+        self.links = LinkRules(job.links, self.fitted.saw) if job.links else None
         """The job's link rules: for links of pages and what sitemaps list, not for starts."""
         self.follows_plain = job.kind is not Kind.LIST or bool(job.links)
         """Whether links are followed that no rule for fields has found."""
@@ -46,7 +49,10 @@ class Judge:
 
     def is_jump(self, url: str) -> bool:
         """Tell whether a URL only leads on to another."""
-        return self._jumps is not None and self._jumps.has(url)
+        if self._jumps is None or not self._jumps.has(url):
+            return False
+        self.fitted.saw(JUMPS)
+        return True
 
     def refusal(self, url: str, host: HostKey, depth: int = 0) -> Code | None:
         """Return why a link is not queued, as a code; None when it is."""

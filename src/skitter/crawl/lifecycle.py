@@ -1,7 +1,7 @@
 """One crawl from its seeds to its summary: start, stop, and what a person watches meanwhile."""
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,7 +11,7 @@ from skitter.crawl.desk import Desk
 from skitter.crawl.drift import Alarm, drift_mark, read_alarms
 from skitter.crawl.engine import Engine
 from skitter.crawl.explain import Explainer
-from skitter.crawl.extraction import unmatched
+from skitter.crawl.fitted import fitted_mark, warnings_of
 from skitter.crawl.happenings import tell_job
 from skitter.crawl.seeding import Seeder
 from skitter.crawl.standing import CANCELLED, FINISHED
@@ -222,11 +222,14 @@ class Crawl:
             left_out=totals.aliases,
             again=totals.again,
             rejected=totals.rejected,
-            unmatched=unmatched(self._job, totals.filled),
+            warnings=warnings_of(self._job, totals, await self._fitted()),
             alarms=[alarm.words for alarm in await self._alarms()],
             traps=dict(guard.cut) if guard is not None else {},
             warc=self._places.warc,
         )
+
+    async def _fitted(self) -> Collection[str]:
+        return await self._reader.marks(fitted_mark(self._number))
 
     async def _alarms(self) -> list[Alarm]:
         if self._with.drift is None:

@@ -13,6 +13,7 @@ import msgspec
 import re2
 from turbohtml import Document, Element, Node, XPath
 
+from skitter.crawl.fitted import link_rule
 from skitter.job.rules import LinkRule
 from skitter.job.selectors import split_css
 from skitter.parse.follow import stripped
@@ -24,6 +25,8 @@ _SET_MEMORY_BYTES = 64 * 1024 * 1024
 log = logging.getLogger(__name__)
 _FRAMES = ("frame", "iframe")
 _LINKS = "a[href],area[href],link[href],frame[src],iframe[src]"
+
+_WITHIN = ", taking the link to stand in the parts of a page that the rule is restricted to"
 
 Areas = Sequence[frozenset[str] | None]
 """Of each rule the raw targets in the parts of a page it is restricted to; None for any."""
@@ -42,13 +45,23 @@ class Ruling(NamedTuple):
     priority: int | None = None
     render: bool | None = None
     """Whether the page is read as a browser shows it; None for what the job says."""
+    restricted: bool = False
+    """Whether the rule is for links in some parts of a page alone."""
 
     @property
     def sentence(self) -> str:
         """The ruling in words."""
+        return self._words("")
+
+    @property
+    def sentence_of_url(self) -> str:
+        """The ruling on a URL in words, wherever it is linked."""
+        return self._words(_WITHIN if self.restricted else "")
+
+    def _words(self, where: str) -> str:
         if self.number is None:
             return "no link rule fits"
-        words = f"links[{self.number}] fits"
+        words = f"links[{self.number}] fits{where}"
         if not self.follow:
             return f"{words}, which says not to follow"
         said = {
@@ -96,7 +109,9 @@ NO_RULE: Final = Ruling(None, follow=False)
 class LinkRules:
     """The rules of one job, compiled."""
 
-    def __init__(self, rules: Sequence[LinkRule]) -> None:
+    def __init__(self, rules: Sequence[LinkRule], saw: Callable[[str], None] | None = None) -> None:
+        self._saw = saw or _unseen
+        """Told the name of each rule that fits."""
         self._rules = [_Rule(rule, number) for number, rule in enumerate(rules)]
         self._patterns = _Patterns()
         for rule in self._rules:
@@ -135,6 +150,7 @@ class LinkRules:
         name = host_name(host)
         for rule in self._rules:
             if rule.fits(hits, name) and _is_within(rule, href, areas):
+                self._saw(rule.name)
                 return rule.ruling
         return NO_RULE
 
@@ -149,10 +165,11 @@ class LinkRules:
 class _Rule:
     """One rule."""
 
-    __slots__ = ("allow", "deny", "finders", "ruling", "said")
+    __slots__ = ("allow", "deny", "finders", "name", "ruling", "said")
 
     def __init__(self, said: LinkRule, number: int) -> None:
         self.said = said
+        self.name = link_rule(number)
         self.allow: frozenset[int] = frozenset()
         self.deny: frozenset[int] = frozenset()
         self.finders: list[Callable[[Document], Iterable[Node | str]]] = [
@@ -161,7 +178,13 @@ class _Rule:
         ]
         page_class = None if said.class_ is None else PageClass[said.class_.name]
         self.ruling = Ruling(
-            number, said.follow, page_class, said.extract, said.priority, said.render
+            number,
+            said.follow,
+            page_class,
+            said.extract,
+            said.priority,
+            said.render,
+            restricted=bool(self.finders),
         )
 
     def fits(self, hits: frozenset[int], name: str) -> bool:
@@ -188,6 +211,10 @@ class _Rule:
                     parts[node] = True
         found.update(_target(link) for link in links if _is_inside(link, parts))
         return frozenset(found)
+
+
+def _unseen(_: str) -> None:
+    """Let it go where nobody counts."""
 
 
 def _target(link: Element) -> str:

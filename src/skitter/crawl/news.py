@@ -11,6 +11,7 @@ from typing import Final
 import msgspec
 
 from skitter.clock import Clock
+from skitter.crawl.fitted import ARTICLES
 from skitter.crawl.judge import Judge
 from skitter.crawl.traps.shape import template_of
 from skitter.crawl.trip import Visit
@@ -94,6 +95,8 @@ class News:
         """Return the queue for a link: that for articles where it is surely one."""
         if self._articles is not None:
             is_article = self._articles.refusal(url) is None
+            if is_article:
+                self._judge.fitted.saw(ARTICLES)
         else:
             is_article = self.templates.of(url) >= KNOWN
         return PageClass.DATA if is_article else PageClass.NAV

@@ -102,8 +102,8 @@ class Summary:
     """Visits to pages that were visited before."""
     rejected: int = 0
     """Records that were set aside for want of a field."""
-    unmatched: dict[str, int] = field(default_factory=dict)
-    """Rules that found nothing, and on how many pages."""
+    warnings: list[str] = field(default_factory=list)
+    """Rules that found nothing, and on how many pages, in words."""
     alarms: list[str] = field(default_factory=list)
     """Fields that are found more rarely than they were, in words."""
     aliases: dict[str, str] = field(default_factory=dict)

@@ -270,7 +270,7 @@ class JobEntry(msgspec.Struct, frozen=True, kw_only=True):
 
 
 HISTORY = "history"
-JOB_MARKS = ("job", "scope", "traps", "linked", "aliases", "templates", "drift", HISTORY)
+JOB_MARKS = ("job", "scope", "traps", "linked", "aliases", "templates", "drift", "fitted", HISTORY)
 """How the names of marks begin that go with their job."""
 PAGES = "pages"
 """The tally that counts the pages of a job."""

@@ -137,8 +137,9 @@ async def _of_jobs(client: "AsyncClient", question: Question) -> list[Facts]:
 
 
 def _shown(job: Facts) -> Facts:
-    """Return what is shown of a job: not its whole description, and alarms only if there are."""
-    return _without(job, "spec", "added", "notes", *(() if job["alarms"] else ("alarms",)))
+    """Return what is shown of a job: not its whole description, nor that there is no alarm."""
+    empty = [name for name in ("alarms", "warnings") if not job[name]]
+    return _without(job, "spec", "added", "notes", *empty)
 
 
 # Sites

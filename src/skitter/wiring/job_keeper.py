@@ -10,6 +10,7 @@ from typing import Any
 
 from skitter.config import RunOptions
 from skitter.crawl.drift import drift_mark, read_alarms
+from skitter.crawl.fitted import fitted_mark, warnings_of
 from skitter.crawl.happenings import tell_job
 from skitter.crawl.inspect import Answer, Question, error_facts
 from skitter.crawl.recording import CLEARED_MARK, PRIORITY_MARK, job_mark
@@ -65,6 +66,8 @@ class JobKeeper:
         hosts = {"hosts": await reader.hosts(number)}
         alarms = read_alarms(await reader.marks(drift_mark(number)))
         told: Facts = {"alarms": [alarm.words for alarm in alarms]} if alarms else {}
+        warnings = warnings_of(job, totals, await reader.marks(fitted_mark(number)))
+        told |= {"warnings": warnings} if warnings else {}
         more = more_facts(job, totals, files)
         if with_spec:
             told |= {"spec": _as_file(entry)}

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from skitter.config import RunOptions
-from skitter.crawl.extraction import DETAIL, LIST
+from skitter.crawl.fitted import DETAIL, LIST
 from skitter.crawl.judge import Judge, entry_class
 from skitter.errors import ConfigError, UrlError
 from skitter.job.pattern import LinkFilter

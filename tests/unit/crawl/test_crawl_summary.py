@@ -6,7 +6,7 @@ from crawl_rig import fake_lease
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skitter.crawl.extraction import unmatched
+from skitter.crawl.fitted import unmatched, warnings_of
 from skitter.crawl.summary import tally_of
 from skitter.crawl.totals import Totals
 from skitter.crawl.trip import Visit
@@ -70,6 +70,34 @@ def test_rules_are_counted_with_what_they_found() -> None:
     job = check_job({"detail": {"fields": {"title": "//h1", "price": "//b"}}}, "test")
     assert unmatched(job, totals.filled) == {"detail.price": 2}
     assert unmatched(job, {}) == {}
+
+
+def test_rules_of_a_list_are_told_one_by_one_once_there_are_items() -> None:
+    rules = {"from": "//li", "detail_url": "a/@href", "next": "//b", "fields": {"day": "i"}}
+    job = check_job({"kind": "list", "list": rules}, "test")
+    assert unmatched(job, {"list": 4}) == {"list.from": 4}
+    found = {"list": 4, "list.from": 3}
+    assert unmatched(job, found) == dict.fromkeys(
+        ("list.detail_url", "list.fields.day", "list.next"), 4
+    )
+    rest = {"list.detail_url": 3, "list.fields.day": 1, "list.next": 2}
+    assert unmatched(job, found | rest) == {}
+    alone = check_job({"kind": "list", "list": {"from": "//li", "continue": False}}, "test")
+    assert unmatched(alone, found) == {}
+
+
+def test_rules_for_links_that_fitted_nothing_are_told_with_the_pages_tried() -> None:
+    said = {"links": [{"allow": ["/a"]}, {"allow": ["/b"]}], "jump": ["/to"], "article": ["/x"]}
+    job = check_job({"kind": "news", **said}, "test")
+    assert warnings_of(job, Totals(), ()) == []
+    assert warnings_of(job, Totals(ok=1), ("fitted:3:links[0]", "fitted:3:article")) == [
+        "rule links[1] fits no link of 1 page",
+        "rule jump fits no link of 1 page",
+    ]
+    every = {"fitted:3:links[0]", "fitted:3:links[1]", "fitted:3:jump"}
+    assert warnings_of(job, Totals(ok=1_200), every) == ["rule article fits no link of 1,200 pages"]
+    site = check_job(said, "test")
+    assert warnings_of(site, Totals(ok=5), every) == ["article: only kind news uses it, not site"]
 
 
 def test_a_page_with_known_content_is_both_fine_and_a_duplicate() -> None:

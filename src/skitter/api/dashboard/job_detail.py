@@ -36,6 +36,9 @@ from skitter.client.calls import jobs as calls
 from skitter.client.jobs import JobDetail
 
 _EVERY_S: Final = 2.0
+_MOST_TOLD: Final = 5
+_TRIED: Final = 20
+"""Pages of a job under way before it is worth telling what its rules have not found."""
 _BACK: Final = {
     "10s": timedelta(minutes=15),
     "minute": timedelta(hours=2),
@@ -138,7 +141,9 @@ class OneJob:
             self._heading(job)
         self._numbers(job)
         limit = at_limit(job, self._words)
-        told = ([limit] if limit else []) + job.alarms[:5]
+        told = ([limit] if limit else []) + job.alarms[:_MOST_TOLD]
+        if job.pages >= _TRIED or job.state not in ("running", "waiting"):
+            told += job.warnings[:_MOST_TOLD]
         self._alarms.set(told, lambda: alarms(told))
 
     def _heading(self, job: JobDetail) -> None:

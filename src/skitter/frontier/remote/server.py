@@ -33,7 +33,7 @@ from skitter.frontier.remote.wire import (
 
 CONTROL_VERBS = frozenset(name for name in vars(FrontierControl) if name in VERBS)
 GUEST_MARKS = re.compile(
-    r"(robots|scope|traps|linked|aliases|templates|drift|history|job:[0-9]+:archive"
+    r"(robots|scope|traps|linked|aliases|templates|drift|fitted|history|job:[0-9]+:archive"
     r"|nodes:(list|pulse|answer)):"
 )
 """Marks that a child may keep: what it learned of sites and of pages that come again, where its own

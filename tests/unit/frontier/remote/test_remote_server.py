@@ -10,6 +10,7 @@ import pytest
 
 from skitter.crawl.commit import scope_mark, traps_mark
 from skitter.crawl.drift import drift_mark
+from skitter.crawl.fitted import fitted_mark
 from skitter.crawl.history import history_mark
 from skitter.crawl.linked import linked_mark
 from skitter.crawl.news import templates_mark
@@ -533,6 +534,7 @@ def test_a_child_keeps_what_it_learned_and_nothing_of_the_outputs() -> None:
         linked_mark(job, "child"),
         templates_mark(job, "child"),
         f"{drift_mark(job)}detail.title",
+        f"{fitted_mark(job)}links[0]",
         history_mark(job, fp),
     ]
     assert all(map(GUEST_MARKS.match, learned)), learned
