@@ -6,7 +6,7 @@ import random
 import time
 from collections.abc import Callable, Sequence
 
-from cluster_world import World, now_ms
+from cluster_world import Span, World, now_ms
 from killable import INTERRUPTED, Command
 from stores import RedisCluster, RedisServer, wait_until
 
@@ -33,6 +33,8 @@ class Events:
         """What happened, for whoever has to find out why."""
         self.failovers: list[float] = []
         """When masters of a Cluster were killed, in ms as in the log of the web."""
+        self.spans: list[Span] = []
+        """When pages that were in flight could not be acked any more."""
         self._world = world
         self._rng = rng
         self._later: list[tuple[float, int, Callable[[], None]]] = []
@@ -93,6 +95,10 @@ class Events:
 
         heapq.heappush(self._later, (time.monotonic() + seconds, next(self._numbers), mended))
 
+    def _broke(self, low: float, high: float | None = None) -> None:
+        """Remember that something broke, and when the last member had noticed that all is well."""
+        self.spans.append(Span(low, low if high is None else high + SETTLE_S * 1000))
+
     def _between(self, bounds: tuple[float, float]) -> float:
         return self._rng.uniform(*bounds)
 
@@ -107,6 +113,7 @@ class Events:
 
     def _kill(self, command: Command, what: str) -> bool:
         command.kill()
+        self._broke(now_ms())
         is_crawl = command is self._world.crawl
         wait_s = 0.3 if is_crawl else self._between(BACK_S)
         self._after(wait_s, command.name, "start", command.start)
@@ -132,6 +139,7 @@ class Events:
         if node is None:
             return False
         node.pause()
+        self._broke(now_ms())
         self._after(self._between(PAUSE_S), node.name, "wake", node.resume)
         return self._note(f"pause {node.name}")
 
@@ -159,6 +167,7 @@ class Events:
         line = self._world.lines[node.name]
         seconds = self._rng.choice(CUTS_S)
         how = self._rng.choice(["cut", "hang"])
+        self._broke(now_ms(), now_ms() + seconds * 1000)
         (line.cut if how == "cut" else line.hang)()
         self._after(seconds, node.name, "heal", line.heal)
         return self._note(f"{how} the line of {node.name} for {seconds} s")
@@ -166,10 +175,12 @@ class Events:
     def _store(self) -> bool:
         store = self._world.store
         assert isinstance(store, RedisServer)
+        at = now_ms()
         store.kill()
         self._note("kill the store")
         time.sleep(self._rng.uniform(0.1, 1.5))
         store.start()
+        self._broke(at, now_ms())
         return self._note("start the store")
 
     def _failover(self) -> bool:
@@ -189,5 +200,6 @@ class Events:
             return all(row[2][1] != server.port for row in rows)
 
         wait_until("the failover", taken_over, 30)
+        self._broke(self.failovers[-1], now_ms())
         self._after(self._between((1.0, 2.0)), "store", "start a replica of the", server.start)
         return self._note("a replica has taken over")

@@ -9,7 +9,7 @@ import json
 import signal
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -30,6 +30,10 @@ from skitter.frontier.redis.nodes import Nodes
 DELAY_S = 0.3
 TOLERANCE_MS = 2.0
 """A store counts in whole milliseconds, and two of them are rounded."""
+ACK_S = 2.0
+"""How long after its answer a page may take to be acked, on a busy machine."""
+HOP_S = 10.0
+"""How long a redirect may wait for its target's turn before both are acked."""
 SAFE = {"appendonly": "yes", "appendfsync": "always"}
 COMMON = "{skitter}:"
 BURIED = "failed (given up: the process died"
@@ -47,7 +51,7 @@ class World:
     nodes: dict[str, Command] = field(default_factory=dict)
     lines: dict[str, CutProxy] = field(default_factory=dict)
     forgiven: int = 0
-    """How much of the ledger was wrong only because a master died with what it had promised."""
+    """Pages recorded twice only because a master died with what it had promised."""
     buried: int = 0
     """Pages given up because their members died."""
     _stack: ExitStack = field(default_factory=ExitStack)
@@ -273,6 +277,36 @@ def repeats(asked: Sequence[Asked]) -> dict[str, list[Asked]]:
     return {url: answered for url, answered in by_url.items() if len(answered) > 1}
 
 
+class Span(NamedTuple):
+    """From when to when something was broken, in ms as in the log of the web."""
+
+    low: float
+    high: float
+
+
+def told_too_late(request: Asked, spans: Iterable[Span]) -> bool:
+    """Tell whether something broke before an answer could be acked, so that it was for nothing."""
+    ack_s = ACK_S + HOP_S * request.path.startswith("/go/")
+    return any(low - ack_s * 1000 <= request.end and request.begin <= high for low, high in spans)
+
+
+def repeat_problems(asked: Sequence[Asked], spans: Collection[Span], most: int) -> list[str]:
+    """Return the pages that were asked for again and should not have been.
+
+    Only what was in flight when something broke is asked for again, each time so many at ``most``.
+    """
+    again = repeats(asked)
+    problems = [
+        f"asked for again for no reason: {first}"
+        for answered in again.values()
+        for first in answered[:-1]
+        if not told_too_late(first, spans)
+    ]
+    if len(again) > len(spans) * most:
+        problems.append(f"{len(again)} pages asked for again after {len(spans)} faults")
+    return problems
+
+
 def count_problems(counts: Counts) -> list[str]:
     """Return what counters are wrong when a crawl is over."""
     ended = counts.done + counts.dead + counts.dropped
@@ -286,8 +320,9 @@ def ledger_problems(
 ) -> list[str]:
     """Return everything that is wrong at the end of a run.
 
-    What happened at a time in ``forgiven_ms``, or up to ``window_ms`` before, may happen twice:
-    it is counted in the world instead. Nothing may be lost.
+    What was asked for at a time in ``forgiven_ms``, or up to ``window_ms`` before, may be recorded
+    twice: it is counted in the world instead. Nothing may be lost, and whoever was asked is asked
+    as politely as ever.
     """
     asked = world.web.asked()
 
@@ -295,8 +330,7 @@ def ledger_problems(
         return any(at - window_ms <= first.end and first.begin <= at for at in forgiven_ms)
 
     clashes = [*overlaps(asked), *rushes(asked, world.delay_s)]
-    told = [str(clash) for clash in clashes if not forgiven(clash.before)]
-    world.forgiven += len(clashes) - len(told)
+    told = [str(clash) for clash in clashes]
     again = {url for url, answered in repeats(asked).items() if any(map(forgiven, answered))}
     for problem in record_problems(world.web, records_in(world.out)):
         if problem.startswith("recorded 2 times") and problem.rpartition(" ")[2] in again:
