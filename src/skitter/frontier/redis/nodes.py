@@ -29,7 +29,7 @@ _NOBODY = ClusterDownError("no server has the key", status_code="CLUSTERDOWN")
 
 _COPY = pack(["WAIT", 1, 500])
 COPIES_PAUSE_S = 5.0
-"""How long replicas that did not answer are not waited for."""
+"""How long replicas that did not answer are not waited for, and none are looked for."""
 
 
 class Call(NamedTuple):
@@ -181,6 +181,8 @@ class Nodes:
     ) -> list[Any]:
         """Ask again for what has no answer until everything has one."""
         work = _Work(keys, commands, copied=copied)
+        if copied and self._routes.cluster:
+            await self._find_copies(keys)
         with self._trouble.call() as waiting:
             while work.left:
                 faults = [fault for fault in await self._ask(work) if self._passes(fault, work)]
@@ -191,6 +193,19 @@ class Nodes:
             if isinstance(answer, Exception):
                 raise answer
         return work.answers
+
+    async def _find_copies(self, keys: Sequence[str]) -> None:
+        """Ask now and then whether servers without replicas have got some since the last map."""
+        now = asyncio.get_running_loop().time()
+        lines = {line for line in map(self._routes.line_for, keys) if line is not None}
+        bare = [line for line in lines if not line.copies and now >= line.wait_from]
+        for line in bare:
+            line.wait_from = now + COPIES_PAUSE_S
+        if bare:
+            await self._routes.refresh(bare[0].place)
+        for line in bare:
+            if line.copies:
+                line.wait_from = now
 
     async def _ask(self, work: _Work) -> list[_Fault]:
         """Ask each server for its part of what is left, once."""
@@ -206,9 +221,13 @@ class Nodes:
         ]
         for line, part, questions in asked:
             answers = [answer for question in questions for answer in await question.wait()]
-            if len(answers) > len(part) and answers.pop() == 0:
+            copies = answers.pop() if len(answers) > len(part) else None
+            if copies == 0:
                 # A replica that is away must not make every call slow.
                 line.wait_from = asyncio.get_running_loop().time() + COPIES_PAUSE_S
+            elif isinstance(copies, Exception) and judge(copies).means is Means.WAIT:
+                # A server that is gone before its replica had heard of it all has done nothing.
+                answers = [copies] * len(part)
             for at, answer in zip(part, answers, strict=True):
                 if isinstance(answer, Exception):
                     faults.append(_Fault(at, line, answer, judge(answer)))
