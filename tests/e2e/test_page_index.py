@@ -10,6 +10,7 @@ import postgres
 import pytest
 from clusters import Background, ManyHosts, each_once, node
 from crawling import command, summary
+from service import Up
 from stores import members_in, own_store
 
 pytestmark = pytest.mark.e2e
@@ -67,6 +68,13 @@ def test_members_write_it_and_everyone_reads_it(web: ManyHosts, tmp_path: Path) 
         database(),
     )
     assert (rows, oldest) == (len(records), True)
+
+
+def test_a_service_says_at_its_start_where_the_page_index_is(tmp_path: Path) -> None:
+    place = Up(tmp_path, "--store", own_store(), "--index", index_url(), "--workers", "0")
+    with place.start() as up:
+        up.until_told(f"page index: in PostgreSQL, {shown()}\n")
+        assert postgres.PASSWORD not in up.told
 
 
 def test_a_store_with_a_page_index_elsewhere_is_joined_by_who_names_it(

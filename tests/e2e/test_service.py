@@ -117,6 +117,7 @@ def test_several_serve_one_store_and_one_that_is_killed_is_not_missed(tmp_path: 
         Up(tmp_path / name, "--store", redis_url, "--workers", "0") for name in ("one", "two")
     ]
     with places[0].start() as one, places[1].start() as two:
+        one.until_told("page index: in Redis itself, kept as Redis keeps its data (appendonly ")
         with places[0].http() as first, places[1].http() as second:
             assert first.get("/v1/me").json()["store"] == "redis"
             assert first.get("/v1/jobs").json() == second.get("/v1/jobs").json()
