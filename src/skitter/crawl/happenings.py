@@ -5,12 +5,11 @@ The fields are those of the REST API's events, without their ids.
 
 import asyncio
 import logging
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from skitter.clock import Clock
+from skitter.clock import Clock, time_text
 from skitter.errors import SkitterError
 from skitter.frontier.base import Frontier
 from skitter.pipeline.record import PageRecord
@@ -97,27 +96,21 @@ def is_told(visit: "Visit") -> bool:
     )
 
 
-def rfc3339(at_ms: int) -> str:
-    """Return a time as people and machines read it."""
-    at = datetime.fromtimestamp(at_ms / 1000, UTC).isoformat(timespec="milliseconds")
-    return at.replace("+00:00", "Z")
-
-
 async def tell_job(frontier: Frontier, clock: Clock, job: str, what: str) -> None:
     """Let everyone know what became of a job."""
-    at = rfc3339(clock.now_ms())
+    at = time_text(clock.now_ms())
     await _tell(frontier, Happening(type="job", at=at, job=job, message=what))
 
 
 async def tell_node(frontier: Frontier, clock: Clock, node: str, what: str) -> None:
     """Let everyone know what a node was told to do."""
-    at = rfc3339(clock.now_ms())
+    at = time_text(clock.now_ms())
     await _tell(frontier, Happening(type="node", at=at, node=node, message=what[:MAX_MESSAGE]))
 
 
 async def tell_setting(frontier: Frontier, clock: Clock, pattern: str, what: str) -> None:
     """Let everyone know what was said of the sites of a pattern."""
-    at = rfc3339(clock.now_ms())
+    at = time_text(clock.now_ms())
     message = f"{pattern}: {what}"[:MAX_MESSAGE]
     await _tell(frontier, Happening(type="setting", at=at, host=pattern, message=message))
 

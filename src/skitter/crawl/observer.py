@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Final
 
-from skitter.clock import Clock
+from skitter.clock import Clock, time_text
 from skitter.crawl.drift import Alarm
 from skitter.crawl.equipment import Equipment
 from skitter.crawl.happenings import (
@@ -21,8 +21,8 @@ from skitter.crawl.happenings import (
     is_told,
     page_happening,
     resolve_happening,
-    rfc3339,
 )
+from skitter.crawl.media import kind_of
 from skitter.crawl.trip import Visit
 from skitter.errors import SkitterError
 from skitter.frontier.base import Frontier
@@ -38,7 +38,8 @@ SETTLE_S: Final = 2.0
 """How long the last words may take."""
 MOST_WAITING: Final = 10_000
 """Events that wait for a store that does not answer; then some are left out."""
-BY_HOST: Final = ("pages", "bytes", "failed", "elapsed_ms", "timed")
+BY_HOST: Final = ("pages", "bytes", "failed", "elapsed_ms", "timed", "images")
+"""What is counted for each host beside the status codes of its pages."""
 MODULE: Final = "module:"
 
 _CAME = frozenset({Outcome.OK, Outcome.NOINDEX})
@@ -63,6 +64,8 @@ class Observer:
         self._jobs: dict[tuple[str, str], Counted] = {}
         """By job and kind."""
         self._hosts: dict[HostKey, list[int]] = {}
+        self._answers: dict[tuple[HostKey, int], int] = defaultdict(int)
+        """Status codes of pages by host."""
         self._some = asyncio.Event()
         self._urgent = asyncio.Event()
         self._told_at = self._counted_at = float("-inf")
@@ -99,7 +102,7 @@ class Observer:
 
     def alarmed(self, equipment: Equipment, alarm: Alarm) -> None:
         """Take in that a field is found no more."""
-        at = rfc3339(self._clock.now_ms())
+        at = time_text(self._clock.now_ms())
         job = equipment.job
         told = Happening(
             type="alarm",
@@ -126,8 +129,11 @@ class Observer:
         _count_modules(counted, visit, record)
         if record.bytes:
             counted["bytes"] += record.bytes
+        is_image = False
         if visit.media is not None:
             counted["media"] += 1
+            is_image = kind_of(visit.lease) == "image"
+            counted["images"] += is_image
         failed = 0
         if visit.page is not None:
             outcome = record.outcome
@@ -139,6 +145,7 @@ class Observer:
             counted["failed"] += failed
             if record.status is not None:
                 counted[f"status:{record.status}"] += 1
+                self._answers[visit.lease.host, record.status] += 1
         elif record.outcome == Outcome.REJECTED:
             counted["rejected"] += 1
         timed = record.elapsed_ms is not None
@@ -147,12 +154,13 @@ class Observer:
             counted["timed"] += 1
         host = self._hosts.get(visit.lease.host)
         if host is None:
-            host = self._hosts[visit.lease.host] = [0, 0, 0, 0, 0]
+            host = self._hosts[visit.lease.host] = [0] * len(BY_HOST)
         host[0] += visit.page is not None
         host[1] += record.bytes or 0
         host[2] += failed
         host[3] += record.elapsed_ms or 0
         host[4] += timed
+        host[5] += is_image
 
     async def run(self) -> None:
         """Tell what has come in, until cancelled."""
@@ -200,7 +208,8 @@ class Observer:
     async def _add(self) -> None:
         jobs, self._jobs = self._jobs, {}
         hosts, self._hosts = self._hosts, {}
-        counts = expanded(jobs, hosts, self._node)
+        answers, self._answers = self._answers, defaultdict(int)
+        counts = expanded(jobs, hosts, answers, self._node)
         if not counts:
             return
         try:
@@ -235,6 +244,7 @@ def _count_modules(counted: Counted, visit: Visit, record: PageRecord) -> None:
 def expanded(
     jobs: Mapping[tuple[str, str], Mapping[str, int]],
     hosts: Mapping[HostKey, Sequence[int]],
+    answers: Mapping[tuple[HostKey, int], int],
     node: str,
 ) -> dict[str, int]:
     """Return what is counted over all, and by job, kind, node and host."""
@@ -252,4 +262,6 @@ def expanded(
         for name, n in zip(BY_HOST, numbers, strict=True):
             if n:
                 totals[f"{name}|host={host}"] = n
+    for (host, status), n in answers.items():
+        totals[f"status:{status}|host={host}"] = n
     return dict(totals)

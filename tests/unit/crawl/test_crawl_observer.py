@@ -20,6 +20,7 @@ from skitter.crawl.happenings import Happening, encode_happening, tell_job
 from skitter.crawl.observer import Observer, expanded
 from skitter.errors import StoreUnavailable
 from skitter.job.spec import Kind
+from skitter.testing.fake_fetcher import page
 from skitter.types import HostKey
 
 FAR = 1 << 60
@@ -122,12 +123,39 @@ async def test_a_crawl_tells_its_pages_and_counts_them(rig: CrawlRig) -> None:
         assert counts[f"bytes{end}"] == totals.body_bytes
         assert counts[f"status:200{end}"] == totals.status_codes[200]
     assert counts["pages|host=site.test"] == totals.pages
+    assert {
+        status: counts[f"status:{status}|host=site.test"] for status in totals.status_codes
+    } == totals.status_codes
+    assert totals.status_codes.keys() >= {200, 404}
     assert counts["module:robots"] == 1
     assert counts["module:fetch"] == len(rig.asked)
     assert "module:fetch|job=job" not in counts
     assert [asked_for(name).text for name in counts] == list(counts), (
         "none that cannot be asked for"
     )
+
+
+async def test_pictures_are_counted_by_host_apart_from_other_media(tmp_path: Path) -> None:
+    web = Web()
+    web.robots("")
+    shown = (("/a.png", "image/png"), ("/b.png", "image/png"), ("/c.mp4", "video/mp4"))
+    web.html(HOME, "<img src=/a.png><img src=/b.png><img src=/no.png><video src=/c.mp4></video>")
+    for path, kind in shown:
+        web[f"{SITE}{path}"] = page(f"{SITE}{path}", b"data", headers={"content-type": kind})
+    rig = CrawlRig(tmp_path, web, make_job(media=["image", "video"]))
+    await rig.open(clock=SystemClock())
+    observer = Observer(rig.frontier, rig.equipment.clock, "here")
+    await crawled(rig, observer)
+    await observer.settle()
+    counts = {
+        name: sum(steps.values())
+        for name, steps in (await rig.frontier.series("", "day", 0, FAR)).items()
+    }
+    for end in ("", "|job=job", "|node=here"):
+        assert (counts[f"images{end}"], counts[f"media{end}"]) == (2, 3)
+    assert counts["images|host=site.test"] == 2
+    assert asked_for("images|host").text == "images|host="
+    await rig.close()
 
 
 async def test_what_comes_is_told_at_once_and_then_at_most_every_tenth_of_a_second(
@@ -236,7 +264,8 @@ def test_an_event_has_the_fields_of_the_api() -> None:
 
 def test_counts_are_made_for_every_dimension() -> None:
     jobs = {("a", "site"): {"pages": 2, "ok": 0}, ("b", "site"): {"pages": 1, "module:fetch": 4}}
-    assert expanded(jobs, {HostKey("x.test"): [3, 0, 1, 0, 0]}, "n") == {
+    host = HostKey("x.test")
+    assert expanded(jobs, {host: [3, 0, 1, 0, 0, 2]}, {(host, 404): 1}, "n") == {
         "pages": 3,
         "pages|node=n": 3,
         "pages|job=a": 2,
@@ -246,4 +275,6 @@ def test_counts_are_made_for_every_dimension() -> None:
         "module:fetch|node=n": 4,
         "pages|host=x.test": 3,
         "failed|host=x.test": 1,
+        "images|host=x.test": 2,
+        "status:404|host=x.test": 1,
     }

@@ -6,6 +6,7 @@ from typing import Final, NamedTuple
 
 from skitter.api.counters.steps import LENGTH_MS, MOST_POINTS, POINTS
 from skitter.client.events import Step
+from skitter.crawl.observer import BY_HOST
 from skitter.errors import ConfigError
 
 GROUPS: Final = frozenset({"status", "module"})
@@ -18,12 +19,13 @@ PLAIN_NAMES: Final = (
     "rejected",
     "bytes",
     "media",
+    "images",
     "elapsed_ms",
     "timed",
 )
 """What is counted beside those, each over all and by dimension."""
 MOST_NAME: Final = 300
-_DIMENSION = re.compile(r"[a-z_]+(?::[\w.-]+)?\|(?:job|kind|host|node)")
+_DIMENSIONS: Final = ("job", "kind", "node", "host")
 
 
 class Asked(NamedTuple):
@@ -46,15 +48,33 @@ def asked_for(name: str) -> Asked:
         raise ConfigError(f"name: wanted the name of a counter, got {name[:40]!r}")
     if name.endswith("*"):
         return Asked(name[:-1], exact=False)
-    counter = name.partition("|")[0]
+    counter, divided, dimension = name.partition("|")
     if counter not in PLAIN_NAMES and counter.partition(":")[0] not in GROUPS:
         known = ", ".join((*PLAIN_NAMES, *sorted(GROUPS)))
         raise ConfigError(f"name: nothing is counted as {counter[:40]!r}; wanted one of {known}")
     if name in GROUPS:
         return Asked(f"{name}:", exact=False)
-    if _DIMENSION.fullmatch(name):
-        return Asked(f"{name}=", exact=False)
+    if divided:
+        _check_dimension(counter, dimension.partition("=")[0])
+        if "=" not in dimension:
+            return Asked(f"{name}=", exact=False)
     return Asked(name, exact=True)
+
+
+def _check_dimension(counter: str, dimension: str) -> None:
+    """Raise where nothing is counted so: a series of zeros would say that nothing has happened."""
+    group, of_group, _ = counter.partition(":")
+    if group in GROUPS and not of_group:
+        one = {"status": "status:200", "module": "module:fetch"}[group]
+        raise ConfigError(f"name: wanted one {group}, as in {one}|{dimension[:40]}")
+    if dimension not in _DIMENSIONS:
+        known = ", ".join(_DIMENSIONS)
+        raise ConfigError(f"name: nothing is counted by {dimension[:40]!r}; wanted one of {known}")
+    if group == "module" and dimension != "node":
+        raise ConfigError(f"name: {counter[:40]} is not counted by {dimension}; wanted |node")
+    if dimension == "host" and group not in (*BY_HOST, "status"):
+        known = ", ".join((*BY_HOST, "status:200"))
+        raise ConfigError(f"name: {counter[:40]} is not counted by host; wanted one of {known}")
 
 
 def stretch_of(step: Step, since: str | None, until: str | None, now_ms: int) -> Stretch:
