@@ -148,9 +148,9 @@ async def _announced(
                 log.info("listening on %s%s", where, told)
             else:
                 print(f"listening on {where}{told}", file=sys.stderr, flush=True)
-            # A log is kept and read by others, and a token is for neither.
-            if (token := _shown_token(up)) and not is_json():
-                print(f"open {where}/#token={token}", file=sys.stderr, flush=True)
+            # Told once, by the start that made it; a log is kept and read by others.
+            if up.made_token and not is_json():
+                print(f"open {where}/#token={up.made_token}", file=sys.stderr, flush=True)
         yield up
 
 
@@ -164,13 +164,6 @@ def _warn(line: str) -> None:
 def bracketed(host: str) -> str:
     """Return an address as it stands in a URL."""
     return f"[{host}]" if ":" in host else host
-
-
-def _shown_token(up: Up) -> str:
-    """Return the token if it is to be told: by the start that made it, and to a person's eyes."""
-    if up.token is None:
-        return ""
-    return _token_of(up) if sys.stderr.isatty() else up.made_token
 
 
 def _token_of(up: Up) -> str:

@@ -1,6 +1,8 @@
 """``skitter up``: what flags, environment and file make of a master."""
 
 import os
+import re
+import sys
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -16,6 +18,7 @@ from skitter.errors import ConfigError
 from skitter.wiring.up import UpOptions
 
 LONG = "a-token-nobody-guesses"
+TOUR = Path(__file__).parents[3] / "docs" / "tour.md"
 
 
 @pytest.fixture(autouse=True)
@@ -130,10 +133,10 @@ class Served:
     """A service that is there."""
 
     port = 8440
-    made_token = ""
 
-    def __init__(self, token: Path | None) -> None:
+    def __init__(self, token: Path | None, made: str = "") -> None:
         self.token = token
+        self.made_token = made
 
     async def until_served(self) -> None:
         """Return at once."""
@@ -162,3 +165,34 @@ async def test_a_weak_token_is_warned_of_on_this_machine(
     made = options(token=given or None, quiet=True)
     async with up_run._announced(made, opened()):
         assert capsys.readouterr().err == said
+
+
+async def test_the_token_is_shown_once_also_on_a_terminal_and_as_the_tour_says(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = Path(".skitter/up/token")
+    (here / file).parent.mkdir(parents=True)
+    file.write_text(f"{LONG}\n")
+    first = await on_terminal(monkeypatch, Served(file, made=LONG))
+    [shown] = re.findall(r"```text\n(listening on .*?)```", TOUR.read_text(), re.DOTALL)
+    assert first.splitlines() == shown.replace("…", LONG).splitlines()
+    again = await on_terminal(monkeypatch, Served(file))
+    assert again.splitlines() == shown.splitlines()[:1]
+
+
+async def on_terminal(monkeypatch: pytest.MonkeyPatch, served: Served) -> str:
+    """Return what a start says to somebody who sits before it."""
+
+    @asynccontextmanager
+    async def opened() -> AsyncIterator[Any]:
+        yield served
+
+    ours, theirs = os.openpty()
+    try:
+        with os.fdopen(theirs, "w", encoding="utf-8") as terminal, monkeypatch.context() as patch:
+            assert terminal.isatty()
+            patch.setattr(sys, "stderr", terminal)
+            async with up_run._announced(options(), opened()):
+                return os.read(ours, 10_000).decode()
+    finally:
+        os.close(ours)
