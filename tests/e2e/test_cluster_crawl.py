@@ -21,7 +21,7 @@ from clusters import (
     gone,
     node,
 )
-from crawling import Run, command, facts, lines_in, site_run, summary
+from crawling import Run, command, facts, hurry, lines_in, site_run, summary
 from killable import family
 from outputs import read_jsonl, read_output
 from serving import BusyServer
@@ -129,17 +129,19 @@ def test_workers_of_the_same_machine_help_and_end_with_the_crawl(
     with ExitStack() as stack:
         crawls = [
             stack.enter_context(
-                Background(run.directory, *run.command("--delay", "0.1", "--concurrency", "8")[1:])
+                Background(run.directory, *run.command("--delay", "0.5", "--concurrency", "8")[1:])
             )
             for run in runs
         ]
         for crawl in crawls:
             crawl.until("workers", lambda pid=crawl.pid: len(family(pid)) >= 3)  # type: ignore[misc]
         families = [family(crawl.pid) for crawl in crawls]
+        hurry("--data", runs[0].data)
+        hurry("--store", url)
         assert [crawl.ended() for crawl in crawls] == [0, 0], [crawl.told for crawl in crawls]
     for run in runs:
         each_once(many, run.out)
-    assert gone([pid for pids in families for pid in pids], 2)
+    assert gone([pid for pids in families for pid in pids])
 
 
 def test_two_crawls_share_a_store_and_a_node(tmp_path: Path) -> None:
@@ -318,7 +320,7 @@ def test_no_list_of_processes_and_no_log_shows_a_password(tmp_path: Path) -> Non
         ManyHosts(4, 20) as site,
     ):
         env = {"SKITTER_STORE": server.url, "SKITTER_TOKEN": "token-secret"}
-        run = site.run(tmp_path, "--delay", "0.1", "--workers", "2")
+        run = site.run(tmp_path, "--delay", "0.5", "--workers", "2")
         words = [word for word in run.command()[1:] if word != "--quiet"]
         with ExitStack() as stack:
             crawl = stack.enter_context(Background(tmp_path, *words, env=env))
@@ -330,6 +332,7 @@ def test_no_list_of_processes_and_no_log_shows_a_password(tmp_path: Path) -> Non
             lines = [command_line(pid) for pid in pids]
             assert len([line for line in lines if "--place" in line]) == 4, lines
             assert not [line for line in lines if "secret" in line]
+            hurry("--store", server.url)
             assert crawl.ended() == 0, crawl.told
             assert helper.interrupted() == 130
             assert "secret" not in crawl.told + crawl.output + helper.told

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from clusters import Background, ManyHosts, each_once, gone, node, urls_in
-from crawling import command, lines_in, summary
+from crawling import command, hurry, lines_in, summary
 from killable import family
 from stores import members_in, own_store
 
@@ -27,16 +27,17 @@ def test_ctrl_c_ends_soon_though_nodes_go_on_and_the_same_command_finishes(
 ) -> None:
     url = own_store()
     with ManyHosts(12, 60) as site:
-        run = site.run(tmp_path, "--store", url, "--delay", "0.02")
+        run = site.run(tmp_path, "--store", url, "--delay", "0.3")
         with node(tmp_path / "node", run, "--store", url, "--workers", "1") as helper:
             helper.until("a member", lambda: members_in(url) == 1)
             with Background(tmp_path, *run.command()[1:]) as crawl:
                 crawl.until("records", lambda: lines_in(run.out) > 40)
                 began = time.monotonic()
                 assert crawl.interrupted() == 130
-                assert time.monotonic() - began < 12
+                assert time.monotonic() - began < 25
             partial = run.records()
             assert 40 < len(partial) < len(site.urls)
+            hurry("--store", url)
             ended = summary(run.finish())
             helper.interrupted()
         each_once(site, run.out)
@@ -48,7 +49,7 @@ def test_ctrl_c_ends_soon_though_nodes_go_on_and_the_same_command_finishes(
 def test_a_killed_crawl_goes_on_where_it_was_and_nodes_go_on_without_it(tmp_path: Path) -> None:
     url = own_store()
     with ManyHosts(12, 30) as site:
-        run = site.run(tmp_path, "--store", url, "--delay", "0.05")
+        run = site.run(tmp_path, "--store", url, "--delay", "0.3")
         with node(tmp_path / "node", run, "--store", url, "--workers", "1") as helper:
             helper.until("a member", lambda: members_in(url) == 1)
             with Background(tmp_path, *run.command()[1:]) as crawl:
@@ -56,6 +57,7 @@ def test_a_killed_crawl_goes_on_where_it_was_and_nodes_go_on_without_it(tmp_path
                 crawl.kill()
             before = len(site.asked)
             helper.until("more requests", lambda: len(site.asked) > before + 10)
+            hurry("--store", url)
             summary(run.finish())
             helper.interrupted()
         each_once(site, run.out)
@@ -97,7 +99,7 @@ def test_a_second_crawl_of_the_same_job_is_refused_and_harms_nothing(tmp_path: P
             assert same.ended() == 2
             assert "in use by another Skitter process" in same.told
             for other in others:
-                assert other.ended(20) == 2, other.told
+                assert other.ended() == 2, other.told
                 assert "the records of this job are being written by" in other.told
                 assert "help it with: skitter node" in other.told
                 assert len([li for li in other.told.splitlines() if li.startswith("skitter:")]) == 1
@@ -142,4 +144,4 @@ def test_workers_do_not_outlive_a_crawl_that_is_killed(tmp_path: Path) -> None:
             pids += family(crawl.pid)[1:]
             crawl.send(signal.SIGKILL)
         assert len(pids) == 3
-        assert gone(pids, 12)
+        assert gone(pids)

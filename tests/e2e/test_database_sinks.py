@@ -4,15 +4,13 @@ MongoDB is played by nx-27017, which speaks its protocol; PostgreSQL is the real
 """
 
 import json
-import signal
-import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
 from clusters import Background, ManyHosts, node, urls_in
-from crawling import command, refusal, summary, wait_until
+from crawling import command, hurry, refusal, summary, wait_until
 from databases import KINDS, VARIABLE, Place, all_of, job_run, numbered_site, place
 from mongo import start_mongo
 from postgres import start_postgres
@@ -52,15 +50,15 @@ def test_a_crawl_that_is_killed_and_run_again_has_every_page_once(
 ) -> None:
     kept = place(kind)
     with numbered_site(PAGES) as site:
-        run = job_run(tmp_path, site.url(), kept.toml(), delay=0.02)
+        run = job_run(tmp_path, site.url(), kept.toml(), delay=0.3)
         process = run.start()
         try:
-            wait_until(process, lambda: len(kept.rows()) >= 10)
+            wait_until(process, lambda: len(kept.rows()) >= 5)
         finally:
             process.kill()
             process.communicate()
-        assert 10 <= len(kept.rows()) < PAGES
-        summary(run.finish())
+        assert 5 <= len(kept.rows()) < PAGES
+        summary(run.finish("--delay", "0"))
         assert kept.titles() == all_of(site, PAGES)
     assert not list(tmp_path.glob("*.jsonl"))
     assert not Path("numbered.jsonl").exists()
@@ -74,40 +72,31 @@ def _own_server(kind: str, folder: Path) -> Any:
 def test_a_server_that_is_away_for_a_while_loses_nothing(kind: str, tmp_path: Path) -> None:
     with _own_server(kind, tmp_path / "server") as server, numbered_site(PAGES) as site:
         kept = Place(kind, server)
-        run = job_run(tmp_path, site.url(), kept.toml(), delay=0.02)
-        process = run.start_aloud()
-        try:
-            wait_until(process, lambda: len(kept.rows()) >= 5)
+        run = job_run(tmp_path, site.url(), kept.toml(), delay=0.3)
+        with run.aloud() as crawl:
+            crawl.until("records", lambda: len(kept.rows()) >= 3)
             server.kill()
-            time.sleep(2.5)
-            assert process.poll() is None
+            hurry("--data", run.data)
+            crawl.until_told("records wait for it")
             server.start()
-            out, errors = process.communicate(timeout=60)
-        finally:
-            process.kill()
-        assert process.returncode == 0, errors
-        assert json.loads(out.splitlines()[-1])["queued"] == 0
+            assert crawl.ended() == 0, crawl.told
+        assert json.loads(crawl.output.splitlines()[-1])["queued"] == 0
         assert kept.titles() == all_of(site, PAGES)
-    assert errors.count("records wait for it") == 1
-    assert "opensesame" not in errors
+    assert crawl.told.count("records wait for it") == 1
+    assert "opensesame" not in crawl.told
 
 
 def test_a_crawl_ends_when_it_is_told_to_while_its_database_is_away(tmp_path: Path) -> None:
     with start_postgres(tmp_path / "server") as server, numbered_site(PAGES) as site:
         kept = Place("postgresql", server)
-        run = job_run(tmp_path, site.url(), kept.toml(), delay=0.02)
-        process = run.start()
-        try:
-            wait_until(process, lambda: len(kept.rows()) >= 5)
+        run = job_run(tmp_path, site.url(), kept.toml(), delay=0.3)
+        with run.aloud() as crawl:
+            crawl.until("records", lambda: len(kept.rows()) >= 3)
             server.kill()
-            time.sleep(1.0)
-            process.send_signal(signal.SIGINT)
-            process.communicate(timeout=20)
-        finally:
-            process.kill()
-        assert process.returncode == 130
+            crawl.until_told("records wait for it")
+            assert crawl.interrupted() == 130
         server.start()
-        summary(run.finish())
+        summary(run.finish("--delay", "0"))
         assert kept.titles() == all_of(site, PAGES)
 
 

@@ -1,11 +1,10 @@
 """A whole crawl of the demo web equals the generator's own ground truth."""
 
 import signal
-import subprocess
 from pathlib import Path
 
 import pytest
-from crawling import demo_run, summary
+from crawling import demo_run, lines_in, summary, wait_until
 
 from skitter.demo.child import DemoProcess
 from skitter.demo.truth import Plan, ground_truth
@@ -58,11 +57,9 @@ def test_ctrl_c_drains_keeps_state_and_the_same_command_goes_on(tmp_path: Path) 
     with DemoProcess(log=tmp_path / "hits", pages=300) as demo:
         run = demo_run(tmp_path, demo, "--delay", "0.05", "--timeout", "3", tries=2)
         process = run.start()
-        try:
-            process.wait(timeout=3)
-        except subprocess.TimeoutExpired:
-            process.send_signal(signal.SIGINT)
-        _, errors = process.communicate(timeout=8)
+        wait_until(process, lambda: lines_in(run.out) > 20)
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=60)
         assert process.returncode == 130, errors
         partial = run.records()
         assert partial

@@ -120,7 +120,8 @@ def test_what_the_guard_has_cut_stays_cut_after_a_kill(
 ) -> None:
     run = maze(tmp_path, demo)
     # What may be a trap comes after the real pages.
-    kill_after(run, len(truth.pages) + 3, "--delay", "0.06")
+    summary(run.finish("--pages", str(len(truth.pages) - 3)))
+    kill_after(run, 6, "--delay", "0.5")
     known = {kind for kind in CUT if called_trap(run, demo, kind)}
     assert "session" in known, "killed before anything was learned"
     before = trap_kinds(truth, run.records())

@@ -137,6 +137,12 @@ def _run(words: Sequence[str | Path]) -> tuple[int, bytes, bytes]:
     return code, out, err
 
 
+def hurry(*place: str | Path) -> None:
+    """Let a crawl, slow so that a test comes in time, go on as fast as it can."""
+    ended = command("settings", "set", "*", "delay=0", *place)
+    assert ended.code == 0, ended
+
+
 def facts(data: Path, url: str) -> dict[str, Any]:
     """Return what ``skitter page`` tells of a URL."""
     ended = command("page", url, "--data", data, "--json")

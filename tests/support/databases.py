@@ -2,7 +2,6 @@
 
 import json
 import secrets
-import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any
 
 import mongo
 import postgres
+from clusters import Background
 from crawling import Run
 from serving import SmallSite
 
@@ -87,18 +87,15 @@ class JobRun(Run):
         at = words.index("--out")
         return words[:at] + words[at + 2 :]
 
-    def start_aloud(self) -> subprocess.Popen[str]:
+    def aloud(self) -> Background:
         """Start it so that it tells what it waits for."""
-        return subprocess.Popen(
-            [*self._words(), "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-        )
+        return Background(self.directory, *self._words()[1:], "--json")
 
     def said(self) -> str:
         """Crawl to the end and return what it warned of meanwhile."""
-        process = self.start_aloud()
-        _, errors = process.communicate(timeout=120)
-        assert process.returncode == 0, errors
-        return errors
+        with self.aloud() as crawl:
+            assert crawl.ended() == 0, crawl.told
+        return crawl.told
 
 
 def job_run(
