@@ -67,8 +67,13 @@ class Run:
 
     def records_so_far(self) -> list[Record]:
         """Return the records of a crawl that may be writing one at this moment."""
-        written = self.out.read_bytes() if self.out.exists() else b""
-        return [json.loads(line) for line in written[: written.rfind(b"\n") + 1].splitlines()]
+        return records_so_far(self.out)
+
+
+def records_so_far(path: Path) -> list[Record]:
+    """Return the records of a file that somebody may be writing to at this moment."""
+    written = path.read_bytes() if path.exists() else b""
+    return [json.loads(line) for line in written[: written.rfind(b"\n") + 1].splitlines()]
 
 
 def demo_run(directory: Path, demo: DemoProcess, *flags: str, tries: int | None = None) -> Run:
