@@ -26,14 +26,25 @@ local rest_briefly, settle_in, go_home, note_wide
 local line_front, host_front, enqueue, forget_band, schedule, count, fp_text, note_length
 
 do
+  -- Ends the call, before it has changed anything, while its hash slot is moved key by key: then a
+  -- key that is not there may be there already, and a call that meets one is cut short. This key never
+  -- is.
+  local function in_one_place(callback)
+    return function(keys, args)
+      redis.call('EXISTS', keys[1] .. ':nowhere')
+      return callback(keys, args)
+    end
+  end
+
   function register(verb, callback)
-    redis.register_function('skitter2_' .. verb, callback)
+    redis.register_function('skitter2_' .. verb, in_one_place(callback))
   end
 
   -- For what must go on when the store is full: it takes next to no room, or makes some.
   function register_frugal(verb, callback)
     redis.register_function({
-      function_name = 'skitter2_' .. verb, callback = callback, flags = { 'allow-oom' },
+      function_name = 'skitter2_' .. verb, callback = in_one_place(callback),
+      flags = { 'allow-oom' },
     })
   end
 
