@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from crawling import Run, command, summary
-from serving import SmallSite
+from serving import Answer, SmallSite
 from stores import own_store
 
 pytestmark = pytest.mark.e2e
@@ -298,3 +298,40 @@ other = {css = "h2::text"}
         found = urls(site, run)
     assert found["/x/1"]["fields"] == {"name": "One"}
     assert found["/x/2"]["fields"] == {"other": "dos"}
+
+
+def test_error_pages_that_come_with_status_200_and_garbled_ones_are_named_and_counted(
+    tmp_path: Path,
+) -> None:
+    pages: dict[str, Answer | str] = {
+        "/": '<title>Shop</title><h1>Shop</h1><a href="/p/1">1</a><a href="/gone">2</a>'
+        '<a href="/odd">3</a>',
+        "/p/1": "<title>Lamp</title><h1>Lamp</h1>",
+        "/gone": "<title>Page not found</title><h1>Oh no</h1><p>Nothing here.</p>",
+        "/odd": Answer("<title>Ödd</title><h1>Ödd</h1><p>grün</p>".encode() + b"<p>\xff</p>"),
+    }
+    says = 'looks like an error page: it says "not found"'
+    with SmallSite(pages) as site:
+        (tmp_path / "plain").mkdir()
+        plain = run_of(site, tmp_path / "plain", "")
+        told = plain.told()
+        found = urls(site, plain)
+        (tmp_path / "ruled").mkdir()
+        ruled = run_of(site, tmp_path / "ruled", '[detail.fields]\nname = "//h1/text()"\n')
+        aside = ruled.told()
+        rows = rejects("--data", ruled.data)
+        shown = json.loads(command("job", "show", "shop", "--data", ruled.data, "--json").out)
+    assert {path: (one["outcome"], one["error"]) for path, one in found.items()} == {
+        "/": ("ok", None),
+        "/p/1": ("ok", None),
+        "/gone": ("ok", says),
+        "/odd": ("ok", "not all of its bytes are utf-8: 1 unreadable"),
+    }
+    assert "error pages   1  came as if all were well, and say there is nothing" in told
+    assert "garbled       1  some of their bytes are no characters of their encoding" in told
+    assert "set aside" not in told
+    assert set(urls(site, ruled)) == {"/", "/p/1", "/odd"}
+    assert "set aside     1" in aside
+    assert "error pages   1" in aside
+    assert [(row["rule"], row["field"], row["reason"]) for row in rows] == [("detail", "*", says)]
+    assert (shown["error_pages"], shown["garbled"]) == (1, 1)

@@ -68,6 +68,8 @@ def _counts(summary: Summary) -> list[str]:
         ("dropped", summary.dropped, "links beyond the bound of the queue"),
         ("again", summary.again, "visits to pages that were visited before"),
         ("set aside", summary.rejected, f"see {wording.program()} job rejects"),
+        ("error pages", summary.error_pages, "came as if all were well, and say there is nothing"),
+        ("garbled", summary.garbled, "some of their bytes are no characters of their encoding"),
         ("still queued", summary.queued, _waiting(summary)),
     ]
     shown = [row for row in rows if row[1] or row[0] == "ok"]

@@ -50,6 +50,15 @@ class JobDetail(JobRow):
     records: list[str] | str
     """Where its records go."""
     bytes: int
+    error_pages: int = Field(
+        default=0,
+        description="Visits to pages that came as if all were well, and only say that there is"
+        " nothing: kept with a note in `error`, or set aside where rules were to read them.",
+    )
+    garbled: int = Field(
+        default=0,
+        description="Visits to pages with bytes that are no characters of their encoding.",
+    )
     sitemaps: int
     status_codes: dict[str, int]
     errors: dict[str, int]

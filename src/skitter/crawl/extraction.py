@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Final, NamedTuple
 
 from turbohtml import Document
@@ -20,13 +20,17 @@ from skitter.crawl.link_rules import (
 from skitter.crawl.trip import Visit
 from skitter.frontier.model import MAX_DATA_BYTES, Lease
 from skitter.job.spec import Job, Kind
+from skitter.parse.article.missing import beginning, says_missing
 from skitter.parse.page import ParsedPage
 from skitter.parse.rules.field import Sight
 from skitter.parse.rules.ruleset import Fields, Listed, ListPage, Picked, make_sight
+from skitter.parse.simhash import visible_texts
 from skitter.pipeline.record import PageRecord
 from skitter.types import Outcome, PageClass
 
 NAV: Final = "nav"
+WHOLE: Final = "*"
+"""In place of a field, where a page is set aside for what it is."""
 _NOTHING: Final[tuple[object, ...]] = (None, "", [])
 _EMPTY: Final = "is empty"
 _OVER: Final = f"rule {LIST}: field {NEXT}: not followed, the items are those of the page before"
@@ -103,16 +107,21 @@ class Extraction:
                 return []
             listed = self._list.read(page.document, sight)
             visit.filled = (LIST, *_found_in(listed))
-            return self._take_list(record, listed, lease, noindex=noindex)
+            links = self._take_list(record, listed, lease, noindex=noindex)
+            if not listed.items and not noindex:
+                _mind_error_page(visit, page.document)
+            return links
         if not noindex:
             own = self._read_fields(rule, record, page.document, sight, lease)
             if rule in self._sets:
                 visit.filled = (rule, *own)
+                if self._sets[rule].has_few(own):
+                    _mind_error_page(visit, page.document)
         return []
 
     def _read_fields(
         self, rule: str, record: PageRecord, document: Document, sight: Sight, lease: Lease
-    ) -> Iterable[str]:
+    ) -> Collection[str]:
         """Fill in the fields of a page; answers those it had itself."""
         fields = self._sets.get(rule)
         picked = Picked() if fields is None else fields.read(document, sight)
@@ -153,6 +162,21 @@ class Extraction:
             links.append(RuledLink(item.url, PageClass.DATA, data))
         record.error = _list_words(wanting, len(found.items) + found.unread, over)
         return links
+
+
+def _mind_error_page(visit: Visit, document: Document) -> None:
+    """Set the record of a page aside that says that there is nothing, and not what else it lacks.
+
+    What it may say is not looked for where the rules have found what they are for.
+    """
+    record = visit.record
+    assert record is not None
+    text = beginning(visible_texts(document))
+    why = says_missing(record.title, text)
+    if why is not None:
+        visit.says_missing = True
+        record.outcome = Outcome.REJECTED
+        record.error = f"rule {visit.filled[0]}: field {WHOLE}: {why}"
 
 
 def _found_in(listed: Listed) -> Iterator[str]:

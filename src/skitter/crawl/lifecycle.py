@@ -222,6 +222,8 @@ class Crawl:
             left_out=totals.aliases,
             again=totals.again,
             rejected=totals.rejected,
+            error_pages=totals.error_pages,
+            garbled=totals.garbled,
             warnings=warnings_of(self._job, totals, await self._fitted()),
             alarms=[alarm.words for alarm in await self._alarms()],
             traps=dict(guard.cut) if guard is not None else {},

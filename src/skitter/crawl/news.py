@@ -18,6 +18,7 @@ from skitter.crawl.trip import Visit
 from skitter.frontier.model import Lease
 from skitter.job.pattern import LinkFilter
 from skitter.job.spec import Job, Kind
+from skitter.parse.article.missing import beginning, says_missing
 from skitter.parse.page import ParsedPage
 from skitter.parse.simhash import visible_texts
 from skitter.pipeline.record import PageRecord
@@ -111,9 +112,9 @@ class News:
         if noindex:
             return
         if page_class is PageClass.NAV:
-            _set_aside(record, " ".join(" ".join(visible_texts(page.document)).split()))
+            _set_aside(visit, beginning(visible_texts(page.document)))
             return
-        self._read_article(record, page)
+        _set_aside(visit, self._read_article(record, page))
         told = (name for name in _TOLD if getattr(record, name))
         visit.filled = (ARTICLE, *told)
 
@@ -145,7 +146,8 @@ class News:
             return PageClass.DATA if score > 0 else PageClass.NAV
         return page_class
 
-    def _read_article(self, record: PageRecord, page: ParsedPage) -> None:
+    def _read_article(self, record: PageRecord, page: ParsedPage) -> str:
+        """Fill in what an article tells; answers its text."""
         from skitter.parse.article.extract import extract_article  # noqa: PLC0415  takes long
 
         assert page.document is not None
@@ -158,17 +160,17 @@ class News:
         record.description = article.description or record.description
         record.image = article.image or record.image
         record.language = article.language or record.language
-        _set_aside(record, article.text)
+        return article.text
 
 
-def _set_aside(record: PageRecord, text: str) -> None:
+def _set_aside(visit: Visit, text: str) -> None:
     """Set the record of a page aside that only says that there is nothing."""
-    from skitter.parse.article.missing import says_missing  # noqa: PLC0415  as above
-
-    why = says_missing(record.title, text)
+    assert visit.record is not None
+    why = says_missing(visit.record.title, text)
     if why is not None:
-        record.outcome = Outcome.REJECTED
-        record.error = f"rule {ARTICLE}: field text: {why}"
+        visit.says_missing = True
+        visit.record.outcome = Outcome.REJECTED
+        visit.record.error = f"rule {ARTICLE}: field text: {why}"
 
 
 def templates_mark(job: JobNumber, member: str = "") -> str:

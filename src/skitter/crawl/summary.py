@@ -15,14 +15,23 @@ def tally_of(visit: Visit) -> Tally:
     """Return what one visit adds to the totals of its job; nothing for one that goes on."""
     if visit.page is not None:
         counted = "again" if visit.comes_again else PAGES
-        return ((counted, 1), *_tally_page(visit.page, visit.reason), *_tally_rules(visit))
+        told = _tally_page(visit.page, visit.reason)
+        return ((counted, 1), *told, *_tally_faults(visit), *_tally_rules(visit))
     if visit.record is not None and visit.record.outcome == Outcome.REJECTED:
-        return (("rejected", 1), ("body_bytes", visit.record.bytes or 0), *_tally_rules(visit))
+        aside = (("rejected", 1), ("body_bytes", visit.record.bytes or 0))
+        return (*aside, *_tally_faults(visit), *_tally_rules(visit))
     if visit.record is not None and visit.lease.role is Role.SITEMAP:
         return _tally_sitemap(visit.record, guessed=not visit.lease.referrer)
     if visit.media is not None:
         return (("media", 1), ("body_bytes", visit.media.bytes or 0))
     return ()
+
+
+def _tally_faults(visit: Visit) -> Tally:
+    """Count what may be wrong with a page that came."""
+    if visit.says_missing:
+        return (("error_pages", 1), ("garbled", 1)) if visit.garbled else (("error_pages", 1),)
+    return (("garbled", 1),) if visit.garbled else ()
 
 
 def _tally_rules(visit: Visit) -> Tally:
@@ -102,6 +111,10 @@ class Summary:
     """Visits to pages that were visited before."""
     rejected: int = 0
     """Records that were set aside for want of a field."""
+    error_pages: int = 0
+    """Pages that came as if all were well, and only say that there is nothing."""
+    garbled: int = 0
+    """Pages with bytes that are no characters of their encoding."""
     warnings: list[str] = field(default_factory=list)
     """Rules that found nothing, and on how many pages, in words."""
     alarms: list[str] = field(default_factory=list)

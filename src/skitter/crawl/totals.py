@@ -34,6 +34,11 @@ class Totals:
     """Visits to pages that were visited before; not among the pages."""
     media: int = 0
     """Pictures, films and sounds that came; not among the pages."""
+    error_pages: int = 0
+    """Pages that came with status 200 and only say that there is nothing: kept with a note, or set
+    aside where rules were to read them."""
+    garbled: int = 0
+    """Pages with bytes that are no characters of their encoding."""
     status_codes: dict[int, int] = field(default_factory=dict)
     errors: dict[str, int] = field(default_factory=dict)
     """Reasons of pages that failed or were refused, by kind."""

@@ -47,6 +47,10 @@ class Visit:
     """The first URL of the job that had it."""
     filled: Sequence[str] = ()
     """The rule set that was read on the page, and those of its fields that were found."""
+    says_missing: bool = False
+    """Whether the page came as if all were well, and only says that there is nothing."""
+    garbled: bool = False
+    """Whether some of its bytes are no characters of its encoding."""
     wider_scope: list[str] = field(default_factory=list)
     """URLs an entry redirected to, outside the scope until then."""
     kept: list[Kept] = field(default_factory=list)

@@ -42,6 +42,7 @@ from skitter.frontier.model import (
     own_note,
 )
 from skitter.job.spec import Kind
+from skitter.parse.article.missing import title_says_missing
 from skitter.parse.document import parse_page
 from skitter.parse.follow import FollowOptions
 from skitter.parse.page import ParsedPage
@@ -294,6 +295,7 @@ class Visitor:
         ruled = self._extract(visit, page, trip, noindex=directives.noindex)
         if visit.filled and equipment.drift is not None:
             equipment.drift.saw(visit.filled)
+        _flag(visit, visit.record, page)
         self._compare(visit.record, page, trip)
         if equipment.aliases is not None:
             visit.alike = equipment.aliases.saw(
@@ -371,3 +373,15 @@ class Visitor:
         if not self._with.judge.follows_plain or is_leaf:
             return []
         return self._with.finder.links(page, trip.url, lease.depth, lease.rank)
+
+
+def _flag(visit: Visit, record: PageRecord, page: ParsedPage) -> None:
+    """Say of a page that is kept what may be wrong with it."""
+    # What was cut off was perhaps cut within a character.
+    visit.garbled = page.unread > 0 and not record.truncated
+    if record.outcome != Outcome.OK or record.error is not None:
+        return
+    record.error = title_says_missing(record.title)
+    visit.says_missing = record.error is not None
+    if visit.garbled and record.error is None:
+        record.error = f"not all of its bytes are {record.encoding}: {page.unread} unreadable"

@@ -4,7 +4,7 @@ from turbohtml import Document, parse
 
 from skitter.errors import UrlError
 from skitter.parse.anchor import text_sample
-from skitter.parse.encoding import read_text, sniff_encoding
+from skitter.parse.encoding import read_text, sniff_encoding, unread_places
 from skitter.parse.follow import (
     DEFAULT,
     EXTRA_TAGS,
@@ -39,6 +39,7 @@ def parse_page(
     encoding, text = read_text(body, media)
     page = read_document(parse_document(text), encoding, url, follow=follow)
     page.cut = len(text) > MAX_PARSED_CHARS
+    page.unread = unread_places(body, text)
     return page
 
 

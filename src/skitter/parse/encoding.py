@@ -25,6 +25,7 @@ from skitter.parse.prescan import declared_encoding
 _BOMS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xfe\xff", "utf-16be"), (b"\xff\xfe", "utf-16le"))
 _BOM_STARTS = frozenset(mark[:2] for mark, _ in _BOMS)
 _DEFAULT = "windows-1252"
+_SAID = "\ufffd".encode()
 _CODECS = {"utf-8": "utf-8", "utf-16le": "utf-16-le", "utf-16be": "utf-16-be"}
 
 # A short GBK or Big5 text can be well-formed UTF-8 by chance (about one character in six is);
@@ -61,6 +62,16 @@ def decode(body: bytes, encoding: str) -> str:
     except (LookupError, ValueError):
         text = body.decode("utf-8", "replace")
     return text.removeprefix("\ufeff")
+
+
+def unread_places(body: bytes, text: str) -> int:
+    """Return at how many places of a body there were no characters to read.
+
+    A page may itself say U+FFFD, which is no fault of its bytes.
+    """
+    if text.isascii() or "\ufffd" not in text:
+        return 0
+    return max(0, text.count("\ufffd") - body.count(_SAID))
 
 
 def _judge(body: bytes, media: MediaType) -> tuple[str, str | None]:

@@ -39,5 +39,7 @@ class ParsedPage:
     """Condensed text, alike for pages that read alike; None where it was not asked for."""
     document: Document | None = None
     """The parsed document itself, where that was asked for."""
+    unread: int = 0
+    """Places where bytes are no characters of the encoding: "�" in the text."""
     cut: bool = False
     """Whether the document was so long that only its beginning was parsed."""

@@ -60,7 +60,12 @@ COLUMNS = (
         always=True,
         repeats=True,
     ),
-    Column("error", _TEXT, "Why it failed or was refused, in words.", repeats=True),
+    Column(
+        "error",
+        _TEXT,
+        "Why it failed or was refused, in words; of a page that came, what may be wrong with it.",
+        repeats=True,
+    ),
     Column("depth", _INTEGER, "Links between an entry and this page.", always=True),
     Column(
         "page_class",

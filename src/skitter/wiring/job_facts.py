@@ -71,6 +71,8 @@ def more_facts(job: Job, totals: Totals, files: list[str]) -> Facts:
         "limits": limits,
         "records": files or "in the store; skitter job export gets them out",
         "bytes": totals.body_bytes,
+        "error_pages": totals.error_pages,
+        "garbled": totals.garbled,
         "sitemaps": totals.sitemaps,
         "status_codes": {str(code): n for code, n in sorted(totals.status_codes.items())},
         "errors": dict(totals.errors),

@@ -41,6 +41,7 @@ def read(
     )
     visit = Visit(lease=lease, result=Result.DONE, record=record)
     page = parse_page(html.encode(), "text/html", URL, follow=FollowOptions(keep=True))
+    record.title = page.title
     return record, extraction.read(visit, page, lease, noindex=noindex)
 
 
@@ -129,3 +130,46 @@ def test_a_list_goes_on_until_a_page_has_the_items_of_the_one_before() -> None:
     assert read_rejects(record.error) == [
         Reject("list", "next", "not followed, the items are those of the page before")
     ]
+
+
+ERROR = "<title>404 Not Found</title><h1>Not found</h1><p>Nothing is here.</p>"
+
+
+@pytest.mark.parametrize(
+    ("html", "fields", "why"),
+    [
+        (ERROR, {"name": "//h1", "price": "//b"}, "404, Not Found"),
+        (ERROR, {"name": {"xpath": "//h1", "required": True}}, "404, Not Found"),
+        (ERROR, {"price": {"xpath": "//b", "required": True}}, "404, Not Found"),
+        (ERROR, {"name": "//h1", "text": {"article": True}}, "404, Not Found"),
+        ("<title>A</title><p>您访问的页面不存在", {"name": "//h1"}, "不存在"),
+        # What has what the rules are for is a page of its kind, whatever it is called.
+        ("<title>404</title><h1>404</h1><b>7</b>", {"name": "//h1", "price": "//b"}, None),
+        (f"<title>404</title><h1>404</h1><p>{'A car. ' * 90}", {"name": "//h1"}, None),
+        ("<title>Lamp</title><h1>Lamp</h1>", {"name": "//h1", "price": "//b"}, None),
+    ],
+)
+def test_a_page_that_says_there_is_nothing_is_set_aside_for_that(
+    html: str, fields: dict[str, object], why: str | None
+) -> None:
+    record, _ = read(html, detail={"fields": fields})
+    told = [] if why is None else [f'looks like an error page: it says "{why}"']
+    assert [one.reason for one in read_rejects(record.error)] == told
+    assert record.outcome == ("ok" if why is None else "rejected")
+    if told:
+        assert read_rejects(record.error) == [Reject("detail", "*", told[0])]
+
+
+def test_a_list_without_items_may_be_an_error_page() -> None:
+    rules = {"from": "//li", "continue": False}
+    record, _ = read(ERROR, kind="list", list=rules)
+    assert read_rejects(record.error)[0][:2] == ("list", "*")
+    record, _ = read(f"{ERROR}<li>x", kind="list", list=rules)
+    assert record.outcome == "ok"
+    record, _ = read("<title>Notices</title><p>None yet.", kind="list", list=rules)
+    assert (record.outcome, record.error) == ("ok", None)
+
+
+def test_a_job_without_rules_has_nothing_to_take() -> None:
+    job = check_job({"entries": [URL], "links": [{"allow": ["/x"]}]}, "test")
+    assert Extraction.of(job, LinkRules(job.links), VirtualClock()) is None

@@ -271,3 +271,18 @@ def test_any_bytes_are_read_without_an_error(body: bytes, content_type: str | No
 @given(st.binary(max_size=300), st.text(max_size=30), st.text(max_size=30))
 def test_any_header_and_url_are_taken(body: bytes, content_type: str, url: str) -> None:
     assert parse_page(body, content_type, url).encoding
+
+
+@pytest.mark.parametrize(
+    ("body", "header", "unread"),
+    [
+        (b"<p>plain</p>", "text/html", 0),
+        ("<p>çà et là</p>".encode(), "text/html; charset=utf-8", 0),
+        ("<p>already � there, twice �</p>".encode(), "text/html; charset=utf-8", 0),
+        ("<p>中文网页内容</p>".encode() * 9 + b"\xff <p>\xc3(</p>", "text/html; charset=utf-8", 2),
+        ("<p>中文网页内容</p>".encode("gbk") * 9 + b"<p>\xff</p>", "text/html; charset=gbk", 1),
+        ("<p>caf\xe9</p>".encode("latin-1"), "text/html", 0),
+    ],
+)
+def test_bytes_that_are_no_characters_are_counted(body: bytes, header: str, unread: int) -> None:
+    assert parse_page(body, header, URL).unread == unread

@@ -1,7 +1,7 @@
 """All rules of a job for one page: fields, the items of a list and where they lead."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -82,6 +82,8 @@ class Fields:
 
     def __init__(self, rules: Mapping[str, FieldRule]) -> None:
         self._fields = compiled(rules)
+        self._placed = [name for name, rule in rules.items() if not rule.article]
+        """Those that say where they are: some text is on every page."""
 
     def __bool__(self) -> bool:
         return bool(self._fields)
@@ -92,6 +94,11 @@ class Fields:
         row = read_all(self._fields, node, sight)
         missing = [one.name for one in self._fields if one.rule.required and _is_empty(row, one)]
         return Picked(row, missing, sight.problems[before:])
+
+    def has_few(self, found: Collection[str]) -> bool:
+        """Tell whether a page had so few of the fields that it may be of another kind."""
+        own = sum(name in found for name in self._placed)
+        return own <= 1 or 2 * own < len(self._placed)
 
 
 class ListPage:
