@@ -13,6 +13,7 @@ from skitter.api.headers import SecureHeaders
 from skitter.api.idempotency import Idempotency
 from skitter.api.limits import LimitGate, Limits
 from skitter.api.metrics.requests import Counted, RequestCounts
+from skitter.api.strangers import Strangers
 from skitter.client.base import ErrorBody
 from skitter.wiring.service import Service
 
@@ -41,6 +42,8 @@ def create_app(service: Service, limits: Limits | None = None) -> FastAPI:
     )
     app.state.service = service
     app.state.keys = Keys(service.options.token)
+    limits = limits or Limits()
+    app.state.strangers = Strangers(limits.wrong)
     errors.install(app)
     description.install(app)
     found = {module.name for module in pkgutil.iter_modules(routes.__path__)}
@@ -48,8 +51,8 @@ def create_app(service: Service, limits: Limits | None = None) -> FastAPI:
         app.include_router(import_module(f"{routes.__name__}.{name}").router)
     # The last one added is the first to see a request.
     app.add_middleware(Idempotency, service=service)
-    app.add_middleware(LimitGate, limits=limits or Limits())
-    app.add_middleware(Guard, keys=app.state.keys)
+    app.add_middleware(LimitGate, limits=limits)
+    app.add_middleware(Guard, keys=app.state.keys, strangers=app.state.strangers)
     app.state.requests = RequestCounts()
     app.add_middleware(Counted, counts=app.state.requests)
     app.add_middleware(SecureHeaders)

@@ -42,6 +42,8 @@ class Limits:
         }
     )
     """Paths that are counted by themselves."""
+    wrong: Rate = Rate(per_second=5, burst=50)
+    """Wrong tokens from one address: enough for many who mistype behind one proxy."""
     at_once: int = 512
     """Requests in hand, over all tokens; those that only wait are not counted."""
     share: float = 0.5

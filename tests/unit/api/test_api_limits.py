@@ -11,7 +11,9 @@ from service import Served, bearer, served
 
 from skitter.api.app import create_app
 from skitter.api.dashboard import login
+from skitter.api.errors import ApiError
 from skitter.api.limits import Buckets, Limits, Rate
+from skitter.api.strangers import Strangers
 
 JSON = {"Content-Type": "application/json"}
 
@@ -55,6 +57,40 @@ async def test_a_token_that_asks_too_often_is_told_when_to_come_back(here: Serve
         assert other.status_code == 200
         stranger = await http.get("/v1/me", headers={"Authorization": "Bearer x"})
         assert stranger.status_code == 401, "a stranger has no part in it"
+
+
+async def test_an_address_with_many_wrong_tokens_is_told_to_wait_and_right_ones_are_not(
+    here: Served,
+) -> None:
+    async with limited(here, Limits(wrong=Rate(per_second=0.1, burst=2))) as http:
+
+        async def shown(token: str) -> httpx.Response:
+            return await http.get("/v1/me", headers={"Authorization": f"Bearer {token}"})
+
+        assert [(await shown(f"x{n}")).status_code for n in range(3)] == [401, 401, 429]
+        refused = await shown("x")
+        assert (refused.status_code, refused.json()["error"]["code"]) == (429, "too_many")
+        assert 1 <= int(refused.headers["retry-after"]) <= 10
+        assert (await http.get("/v1/me")).status_code == 200
+        nothing = await http.get("/v1/me", headers={"Authorization": ""})
+        assert nothing.status_code == 401, "none is no wrong one"
+
+
+def test_wrong_tokens_are_counted_by_the_network_they_come_from() -> None:
+    def refused(address: str | None) -> bool:
+        try:
+            strangers.refuse({"client": address and (address, 1)})
+        except ApiError as error:
+            return error.headers["Retry-After"] == "1"
+        return False
+
+    strangers = Strangers(Rate(per_second=1, burst=1), lambda: 0.0)
+    known = ("192.0.2.1", "2001:db8::1", "::ffff:192.0.2.1", None)
+    assert [refused(address) for address in known] == [False] * 4
+    assert [refused(address) for address in known] == [True] * 4
+    assert refused("2001:db8::2"), "the same network"
+    assert not refused("2001:db8:0:1::1")
+    assert not refused("192.0.2.2")
 
 
 async def test_more_at_once_than_can_be_answered_is_refused(here: Served) -> None:

@@ -17,6 +17,7 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from skitter.api.auth import CHANGES_HEADER, COOKIE, SESSION_S, Keys
 from skitter.api.dashboard.i18n.words import NAMES, Words, choose
 from skitter.api.errors import problem
+from skitter.api.strangers import Strangers
 
 LANGUAGE_COOKIE: Final = "skitter_lang"
 _WRONG_S: Final = 0.3
@@ -52,6 +53,8 @@ async def login(request: Request, given: Credentials) -> Response:
     keys: Keys = request.app.state.keys
     role = keys.role_of(given.token)
     if role is None:
+        strangers: Strangers = request.app.state.strangers
+        strangers.refuse(request.scope)
         await asyncio.sleep(_WRONG_S)
         return problem(401, "the token is wrong", "token")
     answer = JSONResponse({"role": role.value})

@@ -11,6 +11,8 @@ from service import ADMIN, TOKENS
 from skitter.api import errors
 from skitter.api.auth import COOKIE, Keys
 from skitter.api.dashboard import login
+from skitter.api.limits import Rate
+from skitter.api.strangers import Strangers
 from skitter.client.base import Role
 
 OURS = {"X-Skitter": "1"}
@@ -20,6 +22,7 @@ OURS = {"X-Skitter": "1"}
 async def http() -> AsyncIterator[httpx.AsyncClient]:
     app = FastAPI()
     app.state.keys = Keys(ADMIN)
+    app.state.strangers = Strangers(Rate(per_second=0.1, burst=2))
     errors.install(app)
     app.include_router(login.router)
     transport = httpx.ASGITransport(app)
@@ -45,6 +48,20 @@ async def test_a_wrong_token_brings_nothing(http: httpx.AsyncClient) -> None:
     assert (answer.status_code, answer.json()["error"]["field"]) == (401, "token")
     assert "set-cookie" not in answer.headers
     assert "guess" not in answer.text
+
+
+async def test_many_wrong_tokens_are_told_to_wait_and_the_right_one_is_not(
+    http: httpx.AsyncClient,
+) -> None:
+    async def tried(token: str) -> httpx.Response:
+        return await http.post("/login", json={"token": token}, headers=OURS)
+
+    codes = [(await tried(f"guess {n}")).status_code for n in range(3)]
+    assert codes == [401, 401, 429]
+    refused = await tried("guess")
+    assert (refused.status_code, refused.json()["error"]["code"]) == (429, "too_many")
+    assert 1 <= int(refused.headers["retry-after"]) <= 10
+    assert (await tried(ADMIN)).status_code == 200
 
 
 async def test_another_site_cannot_sign_somebody_in_or_out(http: httpx.AsyncClient) -> None:
