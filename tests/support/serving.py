@@ -2,6 +2,7 @@
 
 import socket
 import threading
+import time
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -36,6 +37,8 @@ class Heard(NamedTuple):
     path: str
     headers: Mapping[str, str]
     """By lower-case name."""
+    at: float = 0.0
+    """When, by a clock that only grows."""
 
 
 class SmallSite:
@@ -114,7 +117,8 @@ class _Handler(BaseHTTPRequestHandler):
         assert isinstance(server, _Server)
         site = server.site
         site.asked.append(self.path)
-        site.heard.append(Heard(self.path, {k.lower(): v for k, v in self.headers.items()}))
+        said = {name.lower(): value for name, value in self.headers.items()}
+        site.heard.append(Heard(self.path, said, time.monotonic()))
         answer = site.answers.get(self.path, Answer(b"not here", status=404))
         self.send_response(answer.status)
         if answer.content_type is not None:

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 
 import httpx
@@ -14,6 +15,7 @@ from skitter.api.dashboard import login
 from skitter.api.errors import ApiError
 from skitter.api.limits import Buckets, Limits, Rate
 from skitter.api.strangers import Strangers
+from skitter.wiring import resolve as wiring
 
 JSON = {"Content-Type": "application/json"}
 
@@ -91,6 +93,25 @@ def test_wrong_tokens_are_counted_by_the_network_they_come_from() -> None:
     assert refused("2001:db8::2"), "the same network"
     assert not refused("2001:db8:0:1::1")
     assert not refused("192.0.2.2")
+
+
+async def test_more_to_resolve_than_may_wait_is_refused_at_once(
+    here: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(wiring, "Resolving", partial(wiring.Resolving, most=3))
+
+    async def submit(*paths: str) -> httpx.Response:
+        urls = [f"http://one.test/{path}" for path in paths]
+        # There is no worker: they wait.
+        return await here.http.post("/v1/resolve", json={"urls": urls, "wait": 0})
+
+    assert (await submit("a", "b")).status_code == 200
+    refused = await submit("c", "d")
+    assert (refused.status_code, refused.json()["error"]["code"]) == (429, "too_many")
+    assert "URLs wait to be resolved, which is as many as may" in refused.text
+    assert int(refused.headers["retry-after"]) >= 1
+    assert (await submit("c")).status_code == 200, "nothing of what was refused is queued"
+    assert (await submit("d")).status_code == 429
 
 
 async def test_more_at_once_than_can_be_answered_is_refused(here: Served) -> None:

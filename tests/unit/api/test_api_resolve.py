@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Iterator
 from datetime import datetime, timedelta
+from itertools import pairwise
 from typing import Any
 
 import httpx
@@ -53,8 +54,9 @@ async def here(tmp_path_factory: pytest.TempPathFactory, site: SmallSite) -> Asy
         await running
 
 
-async def set_delay(here: Served) -> None:
-    question = {"settings": "set", "pattern": "*", "words": ["delay=0"], "by": "test"}
+async def set_delay(here: Served, seconds: float = 0, pattern: str = "*") -> None:
+    words = [f"delay={seconds}"]
+    question = {"settings": "set", "pattern": pattern, "words": words, "by": "test"}
     await here.service.ask(question)
 
 
@@ -206,6 +208,36 @@ async def test_files_of_a_page_are_fetched_on_request(here: Served, site: SmallS
     assert found.media == [{"url": site.url("/i.png"), "kind": "image"}]
     assert not found.cached
     assert (await one(here, url, media=["image"])).cached
+
+
+async def test_a_url_goes_before_the_queue_of_a_crawl_and_keeps_the_delay_of_the_host(
+    here: Served,
+) -> None:
+    delay_s, slack_s, queued = 0.6, 0.2, [f"/{n}" for n in range(30)]
+    answers = {path: f"<title>{path}</title>" for path in (*queued, "/wanted")}
+    with SmallSite(answers, "127.0.0.2") as slow:
+        await set_delay(here, delay_s, "127.0.0.2")
+        job = {"id": "slow", "entries": [*map(slow.url, queued)], "depth": 0, "sitemaps": "no"}
+        assert (await here.http.post("/v1/jobs", json=job)).status_code == 201
+        async with asyncio.timeout(60):
+            while len(set(slow.asked) & set(queued)) < 2:
+                await asyncio.sleep(0.02)
+        before = set(slow.asked)
+        found = await one(here, slow.url("/wanted"))
+        assert (found.state, found.title) == ("done", "/wanted")
+        asked = [heard for heard in slow.heard if heard.path != "/robots.txt"]
+        async with asyncio.timeout(60):
+            # One more of the crawl, so that the delay behind the page is seen as well.
+            while asked[-1].path == "/wanted":
+                await asyncio.sleep(0.02)
+                asked = [heard for heard in slow.heard if heard.path != "/robots.txt"]
+        assert (await here.http.post("/v1/jobs/slow/cancel")).status_code == 200
+    paths = [heard.path for heard in asked]
+    # What was under way when it came may be first, but not all that wait.
+    overtaken = set(queued) - set(paths[: paths.index("/wanted")])
+    assert len(overtaken) >= (len(queued) - len(before)) / 2
+    gaps = [later.at - earlier.at for earlier, later in pairwise(asked)]
+    assert min(gaps) >= delay_s - slack_s, list(zip(paths[1:], gaps, strict=True))
 
 
 async def test_submissions_are_counted(here: Served, site: SmallSite) -> None:
