@@ -20,7 +20,7 @@ from skitter.wiring.connect import connect_redis
 HOST = HostKey("www.example.com")
 FP = Fingerprint(1 << 63)
 URL = f"https://{HOST}/"
-TTL_MS = 1_000
+TTL_MS = 2_000
 """Of the slot and of the lease: both are lost soon."""
 OLDER = b'{"visit":"older"}'
 

@@ -2,9 +2,9 @@
 
 Arguments: the URL of the store, the member's name, the file for its log. The log is JSON lines with
 the boot time, which all processes of a machine share: ``owned`` (an answer of the store, with the
-time before the question), ``claims`` (what may be claimed from, when that changes), ``held`` (what
-a thread beside the event loop found to be held, when that changes), ``still`` (the same as before)
-and ``lost``. SIGTERM lets it leave in order.
+time before the question), ``disowned`` (slots that the store has back), ``claims`` (what may be
+claimed from, when that changes), ``held`` (what a thread beside the event loop found to be held,
+when that changes), ``still`` (the same as before) and ``lost``. SIGTERM lets it leave in order.
 """
 
 import asyncio
@@ -53,6 +53,11 @@ class Watched(RedisFrontier):
         fences = [[grant.slot, grant.fence] for grant in grants if grant.slot in SAMPLED]
         self.log.write(owned=fences, before=before)
         return grants
+
+    async def disown(self, grants: Iterable[Grant]) -> None:
+        given_back = list(grants)
+        await super().disown(given_back)
+        self.log.write(disowned=[grant.slot for grant in given_back])
 
 
 def sample(tenure: Tenure, log: Log) -> None:

@@ -27,8 +27,6 @@ CHILD = Path(__file__).parent / "membership_child.py"
 ALL = set(range(SLOTS))
 TAKEOVER_S = 12.0
 """Slots of a member that is gone are others' within 7 s; the rest is for a machine that is busy."""
-LEAVE_S = 3.5
-"""Those of one that left are others' in a few beats; rights it had not let go of last longer."""
 PAUSE_S = 8.0
 UNSAFE_S = 5.0
 """After this time a right that nobody renewed may be another's."""
@@ -220,9 +218,13 @@ def test_members_join_and_leave_and_no_slot_is_without_an_owner_for_long(fleet: 
     fleet.until_shared(first, second, third)
 
     for leaving, others in ((second, (first, third)), (first, (third,))):
-        leaving.send(signal.SIGTERM)
+        had = leaving.claims()
+        left_at = leaving.send(signal.SIGTERM)
         assert leaving.process.wait(60) == 0
-        fleet.until_shared(*others, since=leaving.told("left"), within_s=LEAVE_S)
+        later = [line for line in leaving.log() if line["t"] >= left_at]
+        given_back = {slot for line in later for slot in line.get("disowned", ())}
+        assert had <= given_back, "others need not wait until its rights lapse"
+        fleet.until_shared(*others, since=left_at, within_s=TAKEOVER_S)
 
     fourth = fleet.start("a")
     fleet.until_shared(third, fourth)

@@ -81,10 +81,9 @@ async def test_a_chunk_is_back_before_the_head_is_used_up(rig: Rig) -> None:
 
     for _ in range(SMALL.head - SMALL.warm + 1):
         await rig.end(await rig.take_one())
-    for _ in range(100):
-        if await held(rig) < before:
-            break
-        await asyncio.sleep(0.01)
+    async with asyncio.timeout(60):
+        while await held(rig) >= before:
+            await asyncio.sleep(0.01)
 
     assert await held(rig) == before - SMALL.chunk
     assert (await rig.counts()).queued == 10 - SMALL.head + SMALL.warm - 1

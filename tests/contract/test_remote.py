@@ -28,7 +28,8 @@ from skitter.frontier.remote.shell import RemoteShell
 from skitter.types import Fingerprint, HostKey, JobNumber
 
 TOKEN = "a-token-for-tests"
-TAKEOVER_S = 7.0
+TAKEOVER_S = 30.0
+"""What a silent child held is free after some 6 s; its leases alone would last for two minutes."""
 JOB = JobNumber(1)
 
 
@@ -46,7 +47,7 @@ async def be_master(folder: Path, port: int) -> None:
     store = EmbeddedFrontier(folder)
     await store.open()
     clock = SystemClock()
-    core = RemoteServer(store, secret=store.secret, clock=clock, token=TOKEN, quiet_s=0.5)
+    core = RemoteServer(store, secret=store.secret, clock=clock, token=TOKEN, quiet_s=1.2)
     shell = RemoteShell(core, tcp=("127.0.0.1", port))
     await shell.open()
     print(shell.port, flush=True)
@@ -96,7 +97,7 @@ class Process:
 
     async def read(self) -> Any:
         assert self.process.stdout is not None
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             line = await self.process.stdout.readline()
         return json.loads(line)
 
@@ -168,7 +169,9 @@ async def fleet(tmp_path: Path) -> AsyncIterator[Fleet]:
     await made.end()
 
 
-async def test_what_a_killed_child_held_is_handed_out_within_seven_seconds(fleet: Fleet) -> None:
+async def test_what_a_killed_child_held_is_handed_out_long_before_its_leases_end(
+    fleet: Fleet,
+) -> None:
     await fleet.master()
     async with fleet.joined() as here:
         await here.put_job(JobEntry(id="job", delay_ms=0))
@@ -221,7 +224,7 @@ async def test_a_short_stop_costs_nothing(fleet: Fleet) -> None:
         stopped = await fleet.child("stopped")
         await stopped.ask("claim 3")
         stopped.send(signal.SIGSTOP)
-        await asyncio.sleep(2)
+        await asyncio.sleep(1)
         stopped.send(signal.SIGCONT)
         assert await stopped.ask("ack") == [3, 0]
 
@@ -254,9 +257,10 @@ async def test_children_wait_for_a_master_that_restarts_and_go_on(
         epoch, version = here.epoch, here.version
         await master.end(how)
         waiting = asyncio.create_task(here.counts(JOB))
-        await asyncio.sleep(1.5)
+        async with asyncio.timeout(60):
+            while f"master http://127.0.0.1:{fleet.port} does not answer for " not in here.trouble:
+                await asyncio.sleep(0.05)
         assert not waiting.done()
-        assert f"master http://127.0.0.1:{fleet.port} does not answer for " in here.trouble
         await fleet.master()
         counts = await waiting
         assert here.trouble == ""
@@ -276,11 +280,12 @@ async def test_children_wait_for_a_master_that_restarts_and_go_on(
 
 async def test_a_wrong_token_is_refused_at_once(fleet: Fleet) -> None:
     await fleet.master()
-    wrong = RemoteFrontier(f"http://127.0.0.1:{fleet.port}", "wrong", name="x")
+    patience = Patience(open_s=60)
+    wrong = RemoteFrontier(f"http://127.0.0.1:{fleet.port}", "wrong", name="x", patience=patience)
     started = time.monotonic()
     with pytest.raises(ConfigError, match="refuses the token"):
         await wrong.open()
-    assert time.monotonic() - started < 2
+    assert time.monotonic() - started < 30
 
 
 class FlakyWire:

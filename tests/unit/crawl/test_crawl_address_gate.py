@@ -57,6 +57,14 @@ def _hasty(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(address_gate, "POLL_S", 0.01)
     monkeypatch.setattr(address_gate, "RENEW_S", 0.05)
     monkeypatch.setattr(address_gate, "IDLE_S", 0.1)
+    monkeypatch.setattr(address_gate, "WAIT_S", 30.0)
+
+
+@pytest.fixture
+def keeps_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let nothing be asked because time has passed, however busy the machine is."""
+    monkeypatch.setattr(address_gate, "RENEW_S", 60.0)
+    monkeypatch.setattr(address_gate, "IDLE_S", 60.0)
 
 
 async def test_one_process_counts_for_itself() -> None:
@@ -71,9 +79,10 @@ async def test_who_would_wait_for_long_is_put_off(monkeypatch: pytest.MonkeyPatc
     clock = SystemClock()
     gate, crowd = AddressGate(clock), Crowd()
     await gate.enter(IP, 1)
+    before = clock.now_ms()
     with pytest.raises(PutOff) as put_off:
         await gate.enter(IP, 1)
-    assert 400 < put_off.value.at_ms - clock.now_ms() <= 1_500
+    assert before + 500 <= put_off.value.at_ms <= clock.now_ms() + 1_500
     gate.leave(IP)
     await crowd.request(gate, 1)
     assert crowd.done == 1
@@ -87,7 +96,7 @@ async def test_only_so_many_wait_as_may_be_in_flight() -> None:
 
 async def test_other_addresses_have_gates_of_their_own() -> None:
     gate = AddressGate(SystemClock())
-    async with asyncio.timeout(1):
+    async with asyncio.timeout(30):
         for address in ("192.0.2.1", "192.0.2.2", "2001:db8::1"):
             await gate.enter(address, 1)
 
@@ -102,7 +111,7 @@ async def test_one_who_is_cancelled_at_the_gate_leaves_no_gap() -> None:
     gate.leave(IP)
     late.cancel()
     await asyncio.gather(waiting, late, return_exceptions=True)
-    async with asyncio.timeout(1):
+    async with asyncio.timeout(30):
         await gate.enter(IP, 1)
 
 
@@ -124,6 +133,7 @@ async def test_processes_share_what_there_is_and_all_get_on() -> None:
         await gate.close()
 
 
+@pytest.mark.usefixtures("keeps_tokens")
 async def test_tokens_are_used_for_many_requests() -> None:
     store, crowd = Store(), Crowd()
     gate = AddressGate(SystemClock(), store, "a")
@@ -134,6 +144,7 @@ async def test_tokens_are_used_for_many_requests() -> None:
     await gate.close()
 
 
+@pytest.mark.usefixtures("keeps_tokens")
 async def test_questions_about_many_addresses_are_asked_together() -> None:
     store = Store(0.02)
     gate = AddressGate(SystemClock(), store, "a")
@@ -172,7 +183,7 @@ async def test_tokens_of_a_process_that_died_are_used_by_others(
     for _ in range(8):
         await dead.enter(IP, 8)
     await dead.close()
-    async with asyncio.timeout(1):
+    async with asyncio.timeout(30):
         await alive.enter(IP, 8)
     await alive.close()
 
@@ -186,8 +197,9 @@ async def test_tokens_that_have_ended_are_not_used(monkeypatch: pytest.MonkeyPat
     await asyncio.sleep(0.08)
     await crowd.request(gate)
     assert len(store.calls) > asked
-    await asyncio.sleep(0.15)
-    assert not gate._addresses
+    async with asyncio.timeout(30):
+        while gate._addresses:
+            await asyncio.sleep(0.01)
     await gate.close()
 
 
@@ -195,7 +207,7 @@ async def test_tokens_nobody_needs_are_given_back() -> None:
     store, crowd = Store(), Crowd()
     gate = AddressGate(SystemClock(), store, "a")
     await crowd.request(gate)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         while gate._addresses:
             await asyncio.sleep(0.01)
     assert store.calls[-1] == ("a", [TokenWish(IP, 8, 0, 0)])

@@ -5,6 +5,7 @@ changes is felt as soon as those few are done. How long they keep it busy tells 
 """
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -55,7 +56,10 @@ async def test_a_member_holds_its_workers_and_half_of_them_ahead(
     engine = rig.engine(concurrency=concurrency)
     running = asyncio.create_task(engine.run())
     seen = []
-    for _ in range(40):
+    async with asyncio.timeout(60):
+        while engine.counted.leases < most:
+            await asyncio.sleep(0.01)
+    for _ in range(20):
         await asyncio.sleep(0.01)
         seen.append(engine.counted.leases)
     assert max(seen) == seen[-1] == most
@@ -77,15 +81,20 @@ async def test_time_with_all_workers_at_work_is_told_apart_from_time_to_spare(
     running = asyncio.create_task(engine.run())
     await rig.held.asked(URLS[3])
     await asyncio.sleep(0.3)
+    began = time.monotonic()
     busy = engine.counted
     assert busy.busy_ms >= 250
     for url in URLS[:7]:
         rig.held.let_go(url)
     await rig.held.asked(URLS[8])
+    async with asyncio.timeout(60):
+        while len(rig.sink.records) < 7:
+            await asyncio.sleep(0.01)
+    until_ms = (time.monotonic() - began) * 1000
     await asyncio.sleep(1.3)
     spare = engine.counted
     assert 1 <= spare.busy_visits <= 7
-    assert spare.busy_ms - busy.busy_ms < 300
+    assert spare.busy_ms - busy.busy_ms < until_ms + 300
     assert spare.spare_ms - busy.spare_ms >= 1000
     for url in URLS[7:9]:
         rig.held.let_go(url)

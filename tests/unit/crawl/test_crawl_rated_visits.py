@@ -156,11 +156,13 @@ async def test_a_page_that_may_not_be_asked_for_comes_again_as_if_untouched(
     assert rig.asked_all == [f"{SITE}/robots.txt"], "that was all it could ask"
     [freed] = rig.freed
     assert freed.host == HOST
-    assert 1_000 < freed.not_before_ms - began_ms <= 1_600
+    assert began_ms + 1_000 < freed.not_before_ms <= rig.time.now_ms() + 1_600
     await rig.commit(visit)
-    assert await rig.claim() == []
-    await asyncio.sleep(1.5)
-    [again] = await rig.claim()
+    too_early = await rig.claim()
+    # On a machine that was held up here its time may have come.
+    assert too_early == [] or rig.time.now_ms() >= freed.not_before_ms
+    rig.time.ahead_s += 2
+    again, *_ = too_early or await rig.claim()
     assert (again.attempts, again.lost) == (0, 0)
 
 
@@ -269,7 +271,7 @@ async def test_what_needs_no_request_uses_up_nothing(make_rig: MakeRig, web: Web
     rig = await make_rig("3/2s", per_host=4)
     web.html(f"{SITE}/no/1")
     await rig.run(f"{SITE}/a")
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         await rig.run(*(f"{SITE}/no/{n}" for n in range(4)), f"{SITE}/b")
     refused = [record for record in rig.sink.records if record["outcome"] == "refused"]
     assert len(refused) == 4
