@@ -10,7 +10,19 @@ from typing import Any
 
 import aiohappyeyeballs
 import pytest
-from fetch_rig import CHUNKED, GENEROUS, PRIVATE, SMALL, fetching, flood, get, hang, trickle
+from fetch_rig import (
+    CHUNKED,
+    GENEROUS,
+    PRIVATE,
+    QUICK_ANSWER,
+    QUICK_CONNECT,
+    SMALL,
+    fetching,
+    flood,
+    get,
+    hang,
+    trickle,
+)
 from fetch_servers import Done, Script, Talk, answer, on_each_loop, says
 
 from skitter.errors import (
@@ -307,7 +319,7 @@ async def test_whatever_the_server_does_an_answer_belongs_to_its_url(seed: int) 
 @on_each_loop
 async def test_a_server_that_never_answers_is_a_read_timeout() -> None:
     with pytest.raises(ReadTimeout):
-        await get(hang, SMALL)
+        await get(hang, QUICK_ANSWER)
 
 
 @on_each_loop
@@ -333,7 +345,7 @@ async def test_a_redirect_whose_body_hangs_is_still_a_redirect() -> None:
 @on_each_loop
 async def test_a_request_may_have_caps_of_its_own() -> None:
     with pytest.raises(ReadTimeout):
-        await get(hang, GENEROUS, limits=SMALL)
+        await get(hang, GENEROUS, limits=QUICK_ANSWER)
 
 
 @on_each_loop
@@ -346,7 +358,7 @@ async def test_a_port_that_does_not_accept_is_a_connect_timeout() -> None:
         for one in waiting:
             one.setblocking(False)
             one.connect_ex(("127.0.0.1", port))
-        fetcher = HttpFetcher(SMALL, resolver=Resolver(PRIVATE))
+        fetcher = HttpFetcher(QUICK_CONNECT, resolver=Resolver(PRIVATE))
         with pytest.raises(ConnectTimeout, match="connecting"):
             await fetcher.fetch(Request(url=f"http://127.0.0.1:{port}/"))
         await fetcher.close()
@@ -360,7 +372,7 @@ async def test_a_name_server_that_is_silent_is_a_connect_timeout() -> None:
         await asyncio.Event().wait()
         return []
 
-    fetcher = HttpFetcher(SMALL, resolver=Resolver(PRIVATE, lookup=silent))
+    fetcher = HttpFetcher(QUICK_CONNECT, resolver=Resolver(PRIVATE, lookup=silent))
     with pytest.raises(ConnectTimeout, match="resolving"):
         await fetcher.fetch(Request(url="http://nowhere.example/"))
     await fetcher.close()
@@ -368,7 +380,7 @@ async def test_a_name_server_that_is_silent_is_a_connect_timeout() -> None:
 
 @on_each_loop
 async def test_a_tls_handshake_that_hangs_is_a_connect_timeout() -> None:
-    async with fetching({}, SMALL) as (server, fetcher):
+    async with fetching({}, QUICK_CONNECT) as (server, fetcher):
         with pytest.raises(ConnectTimeout):
             await fetcher.fetch(Request(url=server.url().replace("http:", "https:")))
 
@@ -719,7 +731,7 @@ async def test_a_header_that_cannot_be_sent_is_refused_without_telling_its_value
 @on_each_loop
 async def test_no_fault_tells_what_the_request_headers_held(script: Script) -> None:
     with pytest.raises(FetchError) as caught:
-        await get(script, SMALL, headers={"Cookie": "session=hunter2"})
+        await get(script, QUICK_ANSWER, headers={"Cookie": "session=hunter2"})
     assert "hunter2" not in repr(caught.value)
 
 

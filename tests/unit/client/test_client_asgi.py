@@ -37,7 +37,7 @@ async def test_an_event_is_heard_while_the_answer_goes_on_and_the_app_is_told_of
         assert (await anext(events)).type == "job"
         assert not app.left.is_set()
         await events.aclose()
-    await asyncio.wait_for(app.left.wait(), 5)
+    await asyncio.wait_for(app.left.wait(), 30)
     assert app.scope["query_string"] == b"job=a+b"
     assert app.scope["path"] == "/v1/events"
 

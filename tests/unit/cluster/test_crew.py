@@ -37,7 +37,7 @@ def alive(pid: int) -> bool:
     return state != "Z"
 
 
-async def until(what: str, seconds: float = 10.0) -> None:
+async def until(what: str, seconds: float = 60.0) -> None:
     """Wait for a file to hold something."""
     async with asyncio.timeout(seconds):
         while not Path(what).exists() or not Path(what).read_text(encoding="utf-8"):
@@ -51,7 +51,7 @@ def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
 
 async def test_a_worker_that_ends_in_good_order_is_not_started_again(tmp_path: Path) -> None:
     starts = tmp_path / "starts"
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(50):
         await Worker("1", shell(f"echo x >> {starts}"), ENV).run()
     assert starts.read_text() == "x\n"
 
@@ -63,7 +63,7 @@ async def test_a_worker_that_crashes_is_started_again_after_longer_and_longer_wa
     starts = tmp_path / "starts"
     code = f"echo x >> {starts}; [ $(wc -l < {starts}) -ge 5 ] && exit 0; exit 3"
     with caplog.at_level(logging.WARNING):
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(50):
             await Worker("7", shell(code), ENV).run()
     assert starts.read_text() == "x\n" * 5
     assert [record.getMessage() for record in caplog.records] == [
@@ -75,10 +75,10 @@ async def test_a_long_life_makes_the_waits_short_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(crew_module, "CALM_S", 0.0)
-    monkeypatch.setattr(crew_module, "LONGEST_WAIT_S", 30.0)
+    monkeypatch.setattr(crew_module, "LONGEST_WAIT_S", 120.0)
     starts = tmp_path / "starts"
     code = f"echo x >> {starts}; [ $(wc -l < {starts}) -ge 12 ] && exit 0; exit 1"
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(50):
         await Worker("1", shell(code), ENV).run()
 
 
@@ -88,14 +88,14 @@ async def test_a_killed_worker_is_named_by_its_signal(
     once = tmp_path / "once"
     code = f"[ -e {once} ] && exit 0; touch {once}; kill -9 $$"
     with caplog.at_level(logging.WARNING):
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(50):
             await Worker("1", shell(code), ENV).run()
     assert "signal SIGKILL" in caplog.text
 
 
 async def test_a_worker_that_refuses_is_not_started_again() -> None:
     with pytest.raises(ConfigError, match="worker 3 refuses to work; it has said why above"):
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(50):
             await Worker("3", shell("exit 2"), ENV).run()
 
 
@@ -105,11 +105,12 @@ async def test_one_that_refuses_ends_the_crew_and_the_rest_can_be_killed(tmp_pat
     commands = {1: lasting, 2: f"while [ ! -s {pid} ]; do sleep 0.01; done; exit 2"}
     crew = Crew(2, lambda index: shell(commands[index]), ENV)
     with pytest.raises(ExceptionGroup) as raised:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(50):
             await crew.run()
     assert raised.group_contains(ConfigError)
     crew.kill()
-    async with asyncio.timeout(5):
+    # Before a worker that does not listen would be killed.
+    async with asyncio.timeout(crew_module.STOP_S - 1):
         await crew.stop()
     assert not alive(int(pid.read_text()))
 
@@ -123,7 +124,7 @@ async def test_stop_lets_a_worker_finish(tmp_path: Path) -> None:
     running = asyncio.create_task(worker.run())
     await until(str(ready))
     await worker.stop()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         await running
     assert ended.read_text() == "done\n"
 
@@ -137,9 +138,9 @@ async def test_stop_kills_a_worker_that_does_not_end(tmp_path: Path) -> None:
     await until(str(ready))
     began = time.monotonic()
     await worker.stop(0.2)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         await running
-    assert 0.2 <= time.monotonic() - began < 3
+    assert 0.2 <= time.monotonic() - began < crew_module.STOP_S - 1
     assert not alive(int(ready.read_text()))
     assert worker.pid is None
 
@@ -169,7 +170,7 @@ async def test_a_worker_that_is_just_being_started_ends_as_well(
         stopped.set()
     else:
         await worker.stop(0.2)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         await running
     assert not alive(int(ready.read_text()))
 
@@ -177,11 +178,11 @@ async def test_a_worker_that_is_just_being_started_ends_as_well(
 async def test_stop_does_not_wait_for_a_worker_that_was_to_be_started_again(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(crew_module, "FIRST_WAIT_S", 30.0)
+    monkeypatch.setattr(crew_module, "FIRST_WAIT_S", 120.0)
     crew = Crew(1, lambda _: shell("exit 1"), ENV)
     running = asyncio.create_task(crew.run())
-    async with asyncio.timeout(5):
-        while "again in 30.0 s" not in caplog.text:
+    async with asyncio.timeout(50):
+        while "again in 120.0 s" not in caplog.text:
             await asyncio.sleep(0.01)
         await crew.stop()
         await running
@@ -213,7 +214,7 @@ async def test_standings_add_up_over_workers_and_restarts(tmp_path: Path) -> Non
     crew = Crew(2, lambda index: python(commands[index]), ENV)
     running = asyncio.create_task(crew.run())
     stats = CrawlStats()
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(50):
         while stats.run_pages < 15:
             crew.add_to(stats)
             await asyncio.sleep(0.01)
@@ -235,7 +236,7 @@ async def test_what_is_left_is_that_of_the_store_not_of_each_worker() -> None:
     crew = Crew(3, lambda index: python(f"{tells[index]}; import time; time.sleep(60)"), ENV)
     running = asyncio.create_task(crew.run())
     stats = CrawlStats()
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(50):
         while stats.run_pages < 3:
             crew.add_to(stats)
             await asyncio.sleep(0.01)
@@ -301,7 +302,7 @@ def test_a_worker_ends_with_a_parent_that_is_killed(kind: str) -> None:
     parent.send_signal(signal.SIGKILL)
     parent.wait()
     parent.stdout.close()
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 30
     while alive(child):
         assert time.monotonic() < deadline, "it outlives its parent"
         time.sleep(0.01)

@@ -185,13 +185,13 @@ async def test_a_single_visit_does_not_wait_for_ever(rig: CrawlRig, journal: Jou
 async def test_workers_wait_while_too_many_visits_are_unsafe(rig: CrawlRig) -> None:
     [visit] = await visits(rig, 0, 1)
     for _ in range(MAX_WAITING - 1):
-        await asyncio.wait_for(rig.committer.add(visit), 5)
+        await asyncio.wait_for(rig.committer.add(visit), 60)
     blocked = asyncio.create_task(rig.committer.add(visit))
     for _ in range(5):
         await asyncio.sleep(0)
     assert not blocked.done()
     await rig.committer.flush()
-    await asyncio.wait_for(blocked, 5)
+    await asyncio.wait_for(blocked, 60)
 
 
 async def test_workers_wait_while_too_many_bytes_are_unsafe(
@@ -202,15 +202,15 @@ async def test_workers_wait_while_too_many_bytes_are_unsafe(
     for visit, size in ((one, 900), (two, 100), (three, 10)):
         raw = Raw(b"", bytes(size), 0)
         visit.kept = [Kept(url=HOME, at_ms=0, raw=raw, address="", cut="")]
-    await asyncio.wait_for(rig.committer.add(one), 5)
+    await asyncio.wait_for(rig.committer.add(one), 60)
     blocked = asyncio.create_task(rig.committer.add(two))
     for _ in range(5):
         await asyncio.sleep(0)
     assert not blocked.done()
     await rig.committer.flush()
-    await asyncio.wait_for(blocked, 5)
+    await asyncio.wait_for(blocked, 60)
     # What was made safe weighs nothing any more.
-    await asyncio.wait_for(rig.committer.add(three), 5)
+    await asyncio.wait_for(rig.committer.add(three), 60)
     await rig.committer.flush()
 
 
@@ -362,6 +362,6 @@ async def test_every_sink_gets_the_records_and_has_a_mark_of_its_own(rig: CrawlR
 
 
 async def _until(true: Callable[[], bool]) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while not true():
             await asyncio.sleep(0)

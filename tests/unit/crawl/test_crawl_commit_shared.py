@@ -87,7 +87,7 @@ def comes(rig: CrawlRig, visit: Visit) -> None:
 
 
 async def until(true: Callable[[], bool]) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while not true():
             await asyncio.sleep(0)
 

@@ -167,6 +167,12 @@ def sink() -> MemorySink:
     return MemorySink()
 
 
+async def until_written(sink: MemorySink) -> None:
+    async with asyncio.timeout(30):
+        while not sink.lines:
+            await asyncio.sleep(0.01)
+
+
 async def test_marks_carry_the_job_and_follow_the_writing(sink: MemorySink) -> None:
     source = Quiet([b"a", b"b"], [b"c"])
     await Consumer(source, JOB, [sink]).settle()
@@ -181,7 +187,7 @@ async def test_a_cancelled_step_ends_and_the_next_one_waits_for_it(sink: MemoryS
     source.go_on.clear()
     consumer = Consumer(source, JOB, [sink])
     running = asyncio.create_task(consumer.run())
-    await asyncio.sleep(0.02)
+    await until_written(sink)
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running
@@ -199,7 +205,7 @@ async def test_close_waits_for_a_step_that_was_left_alone(sink: MemorySink) -> N
     source.go_on.clear()
     consumer = Consumer(source, JOB, [sink])
     running = asyncio.create_task(consumer.run())
-    await asyncio.sleep(0.02)
+    await until_written(sink)
     running.cancel()
     closing = asyncio.create_task(consumer.close())
     await asyncio.sleep(0.02)
@@ -221,9 +227,9 @@ async def test_a_store_that_never_answers_is_not_waited_for_at_the_end(
     source.go_on.clear()
     consumer = Consumer(source, JOB, [sink])
     running = asyncio.create_task(consumer.run())
-    await asyncio.sleep(0.02)
+    await until_written(sink)
     running.cancel()
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         await consumer.close()
     assert (sink.lines, source.done) == ([b"a"], []), "as after a crash"
     await asyncio.gather(running, return_exceptions=True)
@@ -237,7 +243,7 @@ async def test_a_writer_that_leaves_does_not_wait_until_others_end(
     source.endless = True
     consumer = Consumer(source, JOB, [sink])
     consumer.is_last = lambda: False
-    async with asyncio.timeout(2):
+    async with asyncio.timeout(30):
         await consumer.settle()
     assert sink.lines
 

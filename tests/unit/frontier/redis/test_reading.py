@@ -280,7 +280,7 @@ async def test_a_question_waits_while_a_tag_is_being_moved(rig: Rig) -> None:
     await asyncio.sleep(0.2)
     assert not asked.done()
     await rig.nodes.run(anchor, "HSET", anchor, "frozen", "0")
-    assert (await asyncio.wait_for(asked, 5)).state is UrlState.QUEUED
+    assert (await asyncio.wait_for(asked, 60)).state is UrlState.QUEUED
 
 
 # Notes

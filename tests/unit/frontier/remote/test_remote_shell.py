@@ -198,7 +198,7 @@ async def test_closing_twice_and_hanging_up_on_idle_connections_is_quick(
     shell = RemoteShell(core, tcp=LOCAL)
     await shell.open()
     reader, writer = await asyncio.open_connection("127.0.0.1", shell.port)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(20):
         await shell.close()
         await shell.close()
         assert await reader.read() == b""

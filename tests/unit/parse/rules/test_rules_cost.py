@@ -40,7 +40,7 @@ def test_axes_from_many_elements_are_too_slow(expression: str) -> None:
     began = time.thread_time()
     with pytest.raises(TooSlow):
         Guard(expression).check(FLAT)
-    assert time.thread_time() - began < 0.5
+    assert time.thread_time() - began < 1.5
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_what_the_guard_lets_pass_is_quick(expression: str) -> None:
         Guard(expression).check(document)
         began = time.thread_time()
         XPath(expression)(document)
-        assert time.thread_time() - began < 1.0
+        assert time.thread_time() - began < 3.0
 
 
 HOSTILE = [
@@ -207,7 +207,7 @@ def test_a_has_that_is_asked_for_every_element_is_too_slow(selector: str) -> Non
     began = time.thread_time()
     with pytest.raises(TooSlow):
         CssGuard(selector).check(WIDE)
-    assert time.thread_time() - began < 0.5
+    assert time.thread_time() - began < 1.5
 
 
 @pytest.mark.parametrize(
@@ -223,7 +223,7 @@ def test_a_has_that_the_guard_lets_pass_is_quick(selector: str) -> None:
         CssGuard(selector).check(page)
         began = time.thread_time()
         page.select(selector)
-        assert time.thread_time() - began < 1.0
+        assert time.thread_time() - began < 3.0
 
 
 def test_a_field_with_a_slow_has_is_told_of_and_the_others_are_read() -> None:
