@@ -121,6 +121,9 @@ async def test_a_request_that_is_written_a_second_time_is_permitted_a_second_tim
         with pytest.raises(LeaseLost):
             await fetcher.fetch(Request(url=site.url, permit=permit))
         assert permit.asked == [1, 2]
+        async with asyncio.timeout(30):
+            while site.connections < 2:
+                await asyncio.sleep(0.01)
         await asyncio.sleep(0.05)
         assert (site.connections, len(site.heads)) == (2, 2)
 

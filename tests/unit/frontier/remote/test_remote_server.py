@@ -370,7 +370,9 @@ async def test_acks_of_all_children_reach_the_store_in_the_order_they_came(rig: 
     rig.store.acks.clear()
     senders = zip((*children, *children), leases, strict=True)
     sent = [asyncio.create_task(child.ack(lease)) for child, lease in senders]
-    await asyncio.sleep(0.01)
+    async with asyncio.timeout(30):
+        while len(rig.store.acks) < len(leases):
+            await asyncio.sleep(0.01)
     # None waits for the one before it: several may be made safe at once.
     assert rig.store.acks == [[lease.id] for lease in leases]
     assert (await children[0]("counts", rig.job, None)).leased == 8
