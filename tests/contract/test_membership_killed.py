@@ -70,7 +70,8 @@ class Child:
 
     def told(self, word: str) -> float:
         """Return when the process has told something for the last time."""
-        return max(line["t"] for line in self.log() if word in line)
+        at: float = max(line["t"] for line in self.log() if word in line)
+        return at
 
     def end(self) -> None:
         if self.alive:
