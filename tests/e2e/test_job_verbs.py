@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from clusters import Background, ManyHosts, each_once, node
 from crawling import command, hurry, lines_in
+from serving import SmallSite
 from stores import own_store, wait_until
 
 pytestmark = pytest.mark.e2e
@@ -208,6 +209,26 @@ def test_a_master_cancels_one_job_and_goes_on_with_another(tmp_path: Path) -> No
         assert len(site.asked) <= kept + 5, "what was under way, and no more"
         states = [line.split()[3] for line in place.said("list").splitlines()[1:]]
         assert states == ["cancelled", "finished"]
+
+
+def test_of_two_jobs_that_run_the_more_urgent_one_goes_first(tmp_path: Path) -> None:
+    data = tmp_path / "state"
+    pages = {f"/{job}/{n}": f"<p>{job} {n}</p>" for job in ("calm", "urgent") for n in range(20)}
+    with SmallSite(pages) as site, ExitStack() as stack:
+        words = ("up", "--data", data, "--port", "0", "--allow-private", "--workers")
+        with Background(tmp_path, *words, "0") as idle:
+            idle.until_told("listening on ")
+        for job, priority in (("calm", 2), ("urgent", 8)):
+            file = tmp_path / f"{job}.json"
+            entries = [site.url(path) for path in pages if job in path]
+            given = {"id": job, "entries": entries, "depth": 0, "priority": priority}
+            polite = {"delay": 0, "per_host": 1, "robots": False}
+            file.write_text(json.dumps({**given, "sitemaps": "no", "polite": polite}))
+            assert command("job", "add", file, "--data", data).code == 0
+        master = stack.enter_context(Background(tmp_path, *words, "1"))
+        master.until("all pages", lambda: len(site.asked) == len(pages))
+        asked = [path.split("/")[1] for path in site.asked]
+    assert asked == ["urgent"] * 20 + ["calm"] * 20
 
 
 def test_the_nav_queue_is_cleared_and_restarted_alone(tmp_path: Path) -> None:

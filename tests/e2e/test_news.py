@@ -124,16 +124,20 @@ def test_a_killed_watch_goes_on_where_it_was(tmp_path: Path) -> None:
     assert len(again) <= 10, again
 
 
-def test_a_feed_is_an_entry_and_is_read_again_on_condition(tmp_path: Path) -> None:
+@pytest.mark.parametrize("entry", ["/feed.xml", "/sitemap.xml"])
+def test_a_feed_or_a_sitemap_is_an_entry_and_is_read_again_on_condition(
+    tmp_path: Path, entry: str
+) -> None:
     with Newsroom() as room:
-        run = run_of(room.url("/feed.xml"), tmp_path)
+        run = run_of(room.url(entry), tmp_path)
         with watching(run):
             wait_for(lambda: all_recorded(run, room))
             room.publish("sport")
             wait_for(lambda: all_recorded(run, room), why="the new one")
-            wait_for(lambda: room.asked("/feed.xml")[-1].status == 304, why="nothing new")
+            wait_for(lambda: room.asked(entry)[-1].status == 304, why="nothing new")
         assert {record["page_class"] for record in run.records()} == {"data"}
-        page = command("page", room.url("/feed.xml"), "--data", run.data, "--json")
+        assert all(len(room.asked(one.path)) == 1 for one in room.articles)
+        page = command("page", room.url(entry), "--data", run.data, "--json")
     assert [visit["number"] for visit in json.loads(page.out)["visits"]][:2] == [1, 2]
 
 

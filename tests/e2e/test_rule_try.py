@@ -81,6 +81,23 @@ def test_a_page_is_fetched_and_shown_as_the_crawl_would_take_it(
     shown = command("rule", "try", tmp_path / "job.toml", site.url("/n/1"), "--allow-private").out
     assert "title   Notice 1" in shown
     assert "author  nothing found" in shown
+    assert "\x1b[" not in shown
+
+
+def test_what_is_shown_has_colours_where_they_can_be_seen(
+    site: SmallSite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm")
+    file = job_of(site, tmp_path, required=True)
+    shown = command("rule", "try", file, site.url("/n/1"), "--allow-private").out
+    bold_red, off = "\x1b[1;31m", "\x1b[0m"
+    assert f"{bold_red}required and empty: author{off}" in shown
+    assert f"\x1b[1m{site.url('/n/1')}{off}" in shown
+    listed = command("rule", "try", file, site.url(), "--allow-private").out
+    [problem] = [line for line in listed.splitlines() if "problem:" in line]
+    assert problem.startswith("\x1b[33m")
 
 
 def test_an_empty_required_field_ends_with_1(site: SmallSite, tmp_path: Path) -> None:

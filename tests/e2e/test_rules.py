@@ -239,6 +239,64 @@ def test_a_list_and_the_pages_of_its_items_are_one_record_each(tmp_path: Path, w
     assert row["url"].endswith("/n/32")
 
 
+def test_rules_for_links_lead_on_in_a_list_job_and_the_fields_of_its_items_stay(
+    tmp_path: Path,
+) -> None:
+    """Pages of the list and of its items are found by a link rule as well, the latter by both."""
+    rules = (
+        LIST.replace("next =", "# next =")
+        + """
+[[links]]
+allow = ['/n/\\d+$']
+class = "data"
+
+[[links]]
+allow = ['/list\\?page=\\d+$']
+class = "nav"
+"""
+    )
+    pages = {**NOTICES, "/n/99": "<h1>Title 99</h1>"}
+    pages["/"] = pages["/"].replace("<table", '<a href="/n/99">an extra</a><table')
+    with SmallSite(pages) as site:
+        run = run_of(site, tmp_path, rules)
+        told = summary(run.finish())
+        found = urls(site, run)
+    assert {path for path, one in found.items() if one["page_class"] == "nav"} == {
+        "/",
+        "/list?page=2",
+        "/list?page=3",
+    }
+    assert found["/n/21"]["fields"] == {
+        "title": "Title 21",
+        "name": "Notice 21",
+        "date": "2024-02-11",
+    }
+    # What a rule alone has found is no item of the list, and wants none of its fields.
+    assert found["/n/99"]["fields"] == {"title": "Title 99", "name": None}
+    # One item has no date, which the list requires.
+    assert told["pages"] == 3 + 8 + 1
+
+
+def test_the_priority_of_a_rule_decides_what_is_asked_for_first(tmp_path: Path) -> None:
+    names = [f"/{kind}/{n}" for n in range(8) for kind in ("plain", "last", "first")]
+    home = "".join(f'<a href="{name}">{name}</a>' for name in names)
+    rules = """
+[[links]]
+allow = ["/last/"]
+priority = 1
+[[links]]
+allow = ["/first/"]
+priority = 9
+[[links]]
+allow = ["/"]
+"""
+    with SmallSite({"/": home, **dict.fromkeys(names, "<p>x</p>")}) as site:
+        run = run_of(site, tmp_path, rules, "--per-host", "1")
+        summary(run.finish())
+        asked = [path.split("/")[1] for path in site.asked if path in names]
+    assert asked == ["first"] * 8 + ["plain"] * 8 + ["last"] * 8
+
+
 def test_a_list_may_be_all_there_is(tmp_path: Path) -> None:
     rules = LIST.partition("[detail")[0].replace("[list.fields]", "continue = false\n[list.fields]")
     with SmallSite(NOTICES) as site:

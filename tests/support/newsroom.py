@@ -114,8 +114,9 @@ class Newsroom:
         html = "text/html; charset=utf-8"
         if path == "/robots.txt":
             return 200, "text/plain", None, "User-agent: *\nAllow: /\n"
-        if path == "/feed.xml":
-            return 200, "application/rss+xml", self._tag("feed"), self._feed()
+        if path in ("/feed.xml", "/sitemap.xml"):
+            body = self._feed() if path == "/feed.xml" else self._sitemap()
+            return 200, "application/xml", self._tag("feed"), body
         if found is not None:
             return 200, html, None, self._article(found)
         if path == "/moved":
@@ -162,6 +163,10 @@ class Newsroom:
             for one in reversed(self.articles[-SHOWN:])
         )
         return f'<?xml version="1.0"?><rss version="2.0"><channel>{items}</channel></rss>'
+
+    def _sitemap(self) -> str:
+        urls = "".join(f"<url><loc>{self.url(one.path)}</loc></url>" for one in self.articles)
+        return f'<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{urls}</urlset>'
 
     def __enter__(self) -> Self:
         self._thread.start()

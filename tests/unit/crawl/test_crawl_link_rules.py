@@ -1,4 +1,4 @@
-"""Link rules: the parts of a page that a rule is restricted to."""
+"""Link rules: the parts of a page that a rule is restricted to, and the domains."""
 
 import time
 
@@ -9,6 +9,7 @@ from skitter.job.spec import check_job
 from skitter.parse.document import parse_page
 from skitter.parse.follow import FollowOptions
 from skitter.parse.page import ParsedPage
+from skitter.types import HostKey
 
 PAGE = """
 <div id=in><a href=" /a\n">a</a><area href="/b"><iframe src="/c"></iframe><p><a href="/d">d</a>
@@ -57,3 +58,36 @@ def test_parts_within_parts_cost_no_more_than_their_links() -> None:
     areas = LinkRules([said]).areas(page.document)
     assert areas == [frozenset({"/x"})]
     assert time.thread_time() - began < 1.5
+
+
+@pytest.mark.parametrize(
+    ("host", "allowed"),
+    [
+        ("example.com", True),
+        ("www.example.com", True),
+        ("a.b.example.com", True),
+        ("www.example.com:8080", True),
+        ("notexample.com", False),
+        ("example.com.evil.test", False),
+        ("example.co", False),
+        ("com", False),
+    ],
+)
+def test_domains_are_themselves_and_what_is_below_them(host: str, allowed: bool) -> None:
+    for key in ("allow_domains", "deny_domains"):
+        said = check_job({"links": [{key: ["Example.com."]}]}, "job").links
+        ruling = LinkRules(said).decide(f"http://{host}/x", HostKey(host))
+        assert ruling.follow is (allowed if key == "allow_domains" else not allowed), key
+
+
+def test_denied_domains_may_lie_within_allowed_ones() -> None:
+    rule = {"allow_domains": ["example.com"], "deny_domains": ["ads.example.com"]}
+    rules = LinkRules(check_job({"links": [rule, {"allow": ["/x"], "priority": 2}]}, "job").links)
+
+    def number(host: str) -> int | None:
+        return rules.decide(f"http://{host}/x", HostKey(host)).number
+
+    assert number("www.example.com") == 0
+    assert number("ads.example.com") == 1
+    assert number("one.ads.example.com") == 1
+    assert number("myads.example.com") == 0

@@ -152,14 +152,32 @@ def test_a_page_that_draws_itself_by_script_has_the_text_it_states() -> None:
     assert (found.text, found.method) == (BODY, "stated")
 
 
+SENTENCES = [
+    f"This is sentence number {n} of a text whose markup makes no sense." for n in range(40)
+]
+
+
 def test_where_the_tree_has_next_to_nothing_the_lines_are_read() -> None:
-    # Every sentence in an element of its own kind, deeper and deeper: no element holds the text.
-    sentences = [
-        f"This is sentence number {n} of a text whose markup makes no sense." for n in range(40)
-    ]
-    html = "".join(f"<div class=a{n}><b></b><div>{text}</div>" for n, text in enumerate(sentences))
-    text = article_of(page(f"<h1>Bridge</h1>{html}")).text
-    assert sum(sentence in text for sentence in sentences) > 30
+    # Every sentence at the bottom of a tower of its own: no element holds much of the text.
+    html = "".join(f"{'<div>' * 14}<p>{text}</p>{'</div>' * 14}" for text in SENTENCES)
+    found = article_of(page(f"<h1>Bridge</h1>{html}"))
+    assert (found.text, found.method) == ("\n\n".join(SENTENCES), "lines")
+
+
+def test_markup_that_only_makes_little_sense_is_left_to_the_tree() -> None:
+    # Deeper and deeper, every sentence in an element of its own kind.
+    html = "".join(f"<div class=a{n}><b></b><div>{text}</div>" for n, text in enumerate(SENTENCES))
+    found = article_of(page(f"<h1>Bridge</h1>{html}"))
+    assert sum(sentence in found.text for sentence in SENTENCES) > 30
+    assert found.method == "tree"
+
+
+def test_what_neither_has_is_left_to_the_library() -> None:
+    # The names of its elements speak against all the text there is.
+    html = "".join(f"<p>{text}</p>" for text in SENTENCES)
+    found = article_of(page(f"<h1>Bridge</h1><footer>{html}</footer>"))
+    assert found.method == "library"
+    assert all(sentence in found.text for sentence in SENTENCES)
 
 
 @pytest.mark.parametrize(
