@@ -15,7 +15,10 @@ from stores import own_store
 
 from skitter.api.app import create_app
 from skitter.api.hooks.signature import HEADER, is_signed
+from skitter.crawl.aliases.rows import AliasRow, LinksRow, encode, host_mark, links_mark
 from skitter.crawl.happenings import tell_job
+from skitter.types import HostKey
+from skitter.wiring import undo
 from skitter.wiring.service import Service, ServiceOptions, open_service
 
 JOB: dict[str, Any] = {"id": "one", "entries": ["http://one.test/"], "owner": "ana"}
@@ -88,6 +91,32 @@ async def test_settings_nodes_and_aliases_are_those_of_the_store(tmp_path: Path)
         assert (await two.get("/v1/aliases")).json() == {"aliases": []}
         assert (await two.delete("/v1/aliases/two.test")).status_code == 404
         assert (await one.get("/v1/me")).json()["store"].startswith("redis")
+
+
+async def test_an_alias_is_taken_back_and_what_was_left_out_of_it_is_queued(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(undo, "HEARD_S", 0.0)
+    async with serving(tmp_path, own_store()) as (service, http):
+        job = {"id": "names", "entries": ["http://one.test/", "http://two.test/"]}
+        assert (await http.post("/v1/jobs", json=job)).status_code == 201
+        [number] = await service.store.reader.jobs()
+        two, one = HostKey("two.test"), HostKey("one.test")
+        row = AliasRow(
+            alias=two, kept=one, origin="http://one.test", since_ms=1, equal=9, common=9,
+            different=0,
+        )  # fmt: skip
+        links = LinksRow(alias=two, count=1, urls=[("http://two.test/left-out", 1)])
+        marks = {host_mark(number, two): encode(row), links_mark(number, two, "m"): encode(links)}
+        await service.store.frontier.ack([], marks=marks)
+        [alias] = (await http.get("/v1/aliases")).json()["aliases"]
+        assert (alias["alias"], alias["site"], alias["in_force"]) == (two, one, True)
+        undone = await http.delete("/v1/aliases/two.test", params={"job": "names"})
+        assert undone.status_code == 200, undone.text
+        assert (undone.json()["alias"], undone.json()["queued"]) == (two, 1)
+        [alias] = (await http.get("/v1/aliases")).json()["aliases"]
+        assert not alias["in_force"]
+        assert (await http.get("/v1/jobs/names")).json()["queued"] == 3
 
 
 async def test_files_are_refused_where_nobody_writes_them(tmp_path: Path) -> None:

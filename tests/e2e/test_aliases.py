@@ -1,6 +1,7 @@
 """A site under several names is crawled once, others beside it whole, and an operator decides."""
 
 import json
+import re
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -216,7 +217,13 @@ def test_a_master_and_its_workers_go_by_it_as_well(web: MirrorWeb, tmp_path: Pat
         assert listed("--data", state, "--job", "names")[alias]["in_force"]
         never = facts(state, web.url(MIRRORS[0], "/never-linked"))["why"]
         assert never.startswith(f"never queued: alias of {web.key(KEPT)}")
-        assert command("aliases", "undo", alias, "--data", state).code == 0
+        [url] = re.findall(r"listening on (http://[\d.:]+)", up.told)
+        api = ("--api", url, "--token", (state / "token").read_text().strip())
+        assert listed(*api)[alias]["in_force"]
+        ended = command("aliases", "undo", alias, *api)
+        assert ended.code == 0, ended.err
+        assert f"{alias} is no alias of {web.key(KEPT)} any more" in ended.out
+        assert not listed(*api)[alias]["in_force"]
         up.until("its pages", lambda: web.urls(MIRRORS[0]) <= fetched(whole_records(out)))
         assert command("aliases", "undo", "nobody.test", "--data", state).code == 2
 

@@ -141,6 +141,18 @@ def test_nodes_are_listed_shown_and_given_orders(place: Place) -> None:
 def test_a_job_is_governed(place: Place) -> None:
     file = place.job("slow", polite={"delay": 30})
     assert command("job", "add", file, *place.api).code == 0
+    with Client(place.up.url, ADMIN) as client:
+        wait_until("URLs wait", lambda: client.job("slow").queued > 0, 60)
+        assert command("job", "pause", "slow", *place.api).code == 0
+        wait_until("nothing is under way", lambda: client.job("slow").leased == 0, 60)
+        queued = client.job("slow").queued
+        cleared = command("job", "clear", "slow", "--class", "data", *place.api)
+        assert cleared.code == 0, cleared.err
+        assert cleared.out == f"job slow: {queued} data URLs forgotten\n"
+        assert client.job("slow").queued == 0
+        words = ("job", "clear", "slow", "--class", "nav", "--restart", "--json")
+        assert json.loads(command(*words, *place.api).out)["restarted"] == 1
+        assert client.job("slow").queued == 1
     for verb, state in (("pause", "paused"), ("resume", "running"), ("cancel", "cancelled")):
         ended = command("job", verb, "slow", *place.api, "--json")
         assert ended.code == 0, ended.err
