@@ -12,7 +12,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
-from redis_backend import ClusterBackend, ColdBackend, RedisBackend, ValkeyBackend, WideBackend
+from redis_backend import (
+    ClusterBackend,
+    ColdBackend,
+    CompactBackend,
+    FilterBackend,
+    RedisBackend,
+    ValkeyBackend,
+    WideBackend,
+)
 from remote_backend import RemoteBackend, RemoteTcpBackend
 
 from skitter.frontier.base import Frontier, FrontierControl, FrontierReader
@@ -221,6 +229,9 @@ BACKENDS: dict[str, Callable[[Path, VirtualClock], Backend]] = {
     "remote-tcp": lambda root, clock: RemoteTcpBackend(root, EmbeddedBackend(root, clock)),
     "valkey": ValkeyBackend,
 }
+
+MACHINES = BACKENDS | {"redis-bloom": FilterBackend, "redis-compact": CompactBackend}
+"""Those that random histories run on: more than every single test is worth running on."""
 
 
 def fingerprint(url: str) -> Fingerprint:

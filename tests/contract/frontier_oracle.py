@@ -27,6 +27,7 @@ from skitter.frontier.model import (
     UrlState,
 )
 from skitter.types import Fingerprint, HostKey, JobNumber, PageClass
+from skitter.url.partition import TAGS, is_wide
 
 Key = tuple[JobNumber, HostKey, Fingerprint]
 FOREVER = 1 << 62
@@ -350,7 +351,8 @@ class Oracle:
         assert page.state is UrlState.QUEUED, f"{lease.url} is {page.state}"
         assert self.runs(lease.job), f"job {lease.job} is {self.states[lease.job]}"
         assert lease.id not in self.leases
-        assert (lease.slot, lease.fence) in {(grant.slot, grant.fence) for grant in grants}
+        if not is_wide(lease.slot):
+            assert (lease.slot, lease.fence) in {(grant.slot, grant.fence) for grant in grants}
         self._check_fields(lease, page)
         for other in self._line_of(lease):
             assert not other.surely_before(page), f"{lease.url} came before {other.link}"
@@ -359,7 +361,9 @@ class Oracle:
     def _check_fields(self, lease: Lease, page: Page) -> None:
         link = page.link
         assert link is not None
-        assert (lease.url, lease.page_class, lease.slot) == (link.url, link.page_class, link.slot)
+        assert (lease.url, lease.page_class) == (link.url, link.page_class)
+        assert lease.slot % TAGS == link.slot % TAGS
+        assert lease.slot == link.slot or is_wide(lease.slot)
         assert (lease.priority, lease.depth) == (link.priority, link.depth)
         assert (lease.referrer, lease.found_s) == (link.referrer, page.found_s)
         assert lease.data == link.data

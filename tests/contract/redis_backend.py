@@ -3,6 +3,7 @@
 import secrets
 from collections.abc import Iterable
 from pathlib import Path
+from typing import ClassVar
 
 import msgspec
 import postgres
@@ -10,7 +11,7 @@ import stores
 
 from skitter.frontier.base import OWNER_TTL_MS
 from skitter.frontier.cold.postgres import PostgresStore
-from skitter.frontier.model import Grant, JobEntry
+from skitter.frontier.model import Grant, JobEntry, SeenOptions
 from skitter.frontier.pages.postgres import PostgresPages
 from skitter.frontier.redis.address import StoreAddress
 from skitter.frontier.redis.frontier import RedisFrontier
@@ -24,10 +25,13 @@ from skitter.url.partition import Partition
 class Member(RedisFrontier):
     """A frontier with connections of its own that remembers what it owns."""
 
+    known: ClassVar[SeenOptions | None] = None
+    """How known URLs are remembered, unless as always."""
+
     def __init__(self, url: str, clock: VirtualClock) -> None:
         self.url = url
         self.nodes = Nodes(StoreAddress.parse(url))
-        super().__init__(self.nodes, clock=clock, virtual=True)
+        super().__init__(self.nodes, clock=clock, virtual=True, seen=self.known)
         self.granted: dict[int, Grant] = {}
 
     async def open(self) -> None:
@@ -103,6 +107,30 @@ class WideBackend(RedisBackend):
     """The same with jobs whose URLs any member may have."""
 
     member = WideMember
+
+
+class CompactMember(Member):
+    """One that keeps half of each fingerprint."""
+
+    known = SeenOptions("compact")
+
+
+class CompactBackend(RedisBackend):
+    """The same with smaller seen-sets."""
+
+    member = CompactMember
+
+
+class BloomMember(Member):
+    """One with filters so large that no test meets a false positive."""
+
+    known = SeenOptions("bloom", expected=100_000, rate=1e-9)
+
+
+class FilterBackend(RedisBackend):
+    """The same with Bloom filters for seen-sets."""
+
+    member = BloomMember
 
 
 SMALL = Sizes(head=4, chunk=2, warm=2)

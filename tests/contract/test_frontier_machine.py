@@ -15,11 +15,11 @@ from typing import Any, ClassVar, TypeVar
 
 import pytest
 from frontier_backends import (
-    BACKENDS,
     FAR_HOST,
     FOR_LONG_MS,
     HOST,
     LONE_HOST,
+    MACHINES,
     OTHER_HOST,
     SLOTS,
     Backend,
@@ -168,7 +168,7 @@ class FrontierMachine(RuleBasedStateMachine):
         self.runner = asyncio.Runner()
         self.folder = tempfile.TemporaryDirectory(prefix="frontier-", dir=MEMORY)
         self.clock = VirtualClock()
-        self.backend: Backend = BACKENDS[self.backend_name](Path(self.folder.name), self.clock)
+        self.backend: Backend = MACHINES[self.backend_name](Path(self.folder.name), self.clock)
         self.store: Store = self.run(self.backend.open())
         self.oracle = Oracle(DELAY_MS)
         self.grants: list[Grant] = []
@@ -564,6 +564,26 @@ class ClusterMachine(RedisMachine):
     backend_name = "redis-cluster"
 
 
+class ColdMachine(RedisMachine):
+    backend_name = "redis-cold"
+
+
+class WideMachine(RedisMachine):
+    backend_name = "redis-wide"
+
+
+class CompactMachine(RedisMachine):
+    backend_name = "redis-compact"
+
+
+class FilterMachine(RedisMachine):
+    backend_name = "redis-bloom"
+
+
+class RemoteTcpMachine(FrontierMachine):
+    backend_name = "remote-tcp"
+
+
 TestEmbeddedFrontier = EmbeddedMachine.TestCase
 TestEmbeddedFrontier.settings = HISTORIES
 TestUnbufferedFrontier = UnbufferedMachine.TestCase
@@ -582,3 +602,13 @@ TestValkeyFrontier = ValkeyMachine.TestCase
 TestValkeyFrontier.settings = settings(HISTORIES, max_examples=HISTORIES.max_examples // 15)
 TestClusterFrontier = ClusterMachine.TestCase
 TestClusterFrontier.settings = settings(HISTORIES, max_examples=HISTORIES.max_examples // 20)
+TestColdFrontier = ColdMachine.TestCase
+TestColdFrontier.settings = settings(HISTORIES, max_examples=HISTORIES.max_examples // 30)
+TestWideFrontier = WideMachine.TestCase
+TestWideFrontier.settings = settings(HISTORIES, max_examples=HISTORIES.max_examples // 20)
+TestCompactFrontier = CompactMachine.TestCase
+TestCompactFrontier.settings = settings(HISTORIES, max_examples=HISTORIES.max_examples // 30)
+TestFilterFrontier = FilterMachine.TestCase
+TestFilterFrontier.settings = settings(HISTORIES, max_examples=HISTORIES.max_examples // 30)
+TestRemoteTcpFrontier = RemoteTcpMachine.TestCase
+TestRemoteTcpFrontier.settings = settings(HISTORIES, max_examples=HISTORIES.max_examples // 30)

@@ -138,6 +138,14 @@ async def test_the_first_url_with_a_content_is_remembered(store: PostgresPages) 
     assert await store.contents(OTHER, [one.digest]) == ["https://a.test/"]
 
 
+async def test_of_pages_that_come_together_the_first_has_their_content(
+    store: PostgresPages,
+) -> None:
+    urls = ["http://www.h/b", "http://h/c", "http://a/"]
+    await store.put([], [Content(JOB, b"digest", url) for url in urls])
+    assert await store.contents(JOB, [b"digest"]) == [urls[0]]
+
+
 async def test_spaces_of_a_database_do_not_meet() -> None:
     url, space = shared_postgres().url, new_space()
     async with opened(url, space) as one, opened(url, new_space()) as two:

@@ -114,7 +114,8 @@ class PostgresPages:
 
         Everyone writes in the order of the keys, so that nobody waits for each other in a circle.
         """
-        held = sorted(contents)
+        # Of several pages with one content the first one has it.
+        held = sorted(contents, key=lambda one: (one.job, one.digest))
         parts = _parts(sorted(notes, key=lambda one: (one.job, _signed(one.fp))))
         for part in parts or ([[]] if held else []):
             first = (
