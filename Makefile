@@ -27,9 +27,11 @@ bench: install
 	.venv/bin/python -m bench.store
 	.venv/bin/python -m bench.memory
 	.venv/bin/python -m bench.memory --seen bloom
+	.venv/bin/python -m bench.start
 	.venv/bin/python -m bench.lookups
-	.venv/bin/python -m bench.resolve
 	.venv/bin/python -m bench.listeners
+	.venv/bin/python -m bench.resolve
+	.venv/bin/python -m bench.resolve --crawl
 
 # The fault and property tests for hours instead of minutes.
 soak: install

@@ -183,7 +183,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rate", type=float, default=200)
     parser.add_argument("--seconds", type=float, default=60)
-    parser.add_argument("--hosts", type=int, default=3000)
+    parser.add_argument("--hosts", type=int, default=1000)
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--crawl", action="store_true")
     given = parser.parse_args()

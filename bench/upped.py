@@ -56,7 +56,7 @@ def _await_start(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
         try:
             asked(url, "/healthz")
         except (urllib.error.URLError, ConnectionError):
-            time.sleep(0.1)
+            time.sleep(0.02)
         else:
             return
     raise RuntimeError(f"skitter up does not answer: {log.read_text()}")
