@@ -241,7 +241,7 @@ def test_a_thousand_members_are_served_fast() -> None:
     old = shared(equal(members(1000)))
     began = time.process_time()
     moves(old, equal(members(1010)))
-    assert time.process_time() - began < 1.0
+    assert time.process_time() - began < 4.0
 
 
 def test_more_members_than_slots_leave_some_without() -> None:

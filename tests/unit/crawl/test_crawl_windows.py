@@ -153,10 +153,15 @@ async def test_one_waits_for_a_grant_where_that_is_worth_it() -> None:
     windows = Windows(store, clock)
     short = Asked("example.com", (Window("kind:site", 1, 50),), 0.2)
     for number in range(3):
-        await windows.wait(number, short, 1_000)
+        await windows.wait(number, short, 30_000)
         await windows.use(number, short)
+    long = Asked("example.org", (Window("kind:site", 1, 60_000),), 0.2)
+    await windows.use(3, long)
     with pytest.raises(PutOff):
-        await windows.wait(4, short, 1)
+        await windows.wait(4, long, 1_000)
+
+
+async def test_nobody_waits_for_a_grant_who_has_one(windows: Windows, store: Store) -> None:
     await windows.take([(lease(5), ONE)])
     asked = len(store.calls)
     await windows.wait(5, ONE, 0)

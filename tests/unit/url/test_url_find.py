@@ -103,7 +103,7 @@ def test_hostile_text_takes_no_longer_than_its_length(piece: str) -> None:
     begun = time.process_time()
     find_urls(text)
     find_urls("https://a.com/" + text)
-    assert time.process_time() - begun < 1.0
+    assert time.process_time() - begun < 3.0
 
 
 @given(st.text())
