@@ -87,7 +87,7 @@ async def test_a_page_that_somebody_waits_for_is_told_of_at_once(
     store: Any = Store()
     observer, visit = Observer(store, SystemClock(), "here"), await rig.visit(HOME)
     running = asyncio.create_task(observer.run())
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         for equipment in (rig.equipment, waited_for, waited_for):
             observer.saw(equipment, [visit])
             await store.told.wait()

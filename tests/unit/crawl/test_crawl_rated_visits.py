@@ -90,7 +90,7 @@ class Rated(SharedRig):
 
     async def fill(self, domain: str = "site.test", most: int = 1) -> None:
         """Let the window of a domain be full for a while."""
-        wish = Wish(domain, (Window("kind:site", most, 1_400),))
+        wish = Wish(domain, (Window("kind:site", most, 30_000),))
         while (await self.frontier.permit([wish]))[0].granted:
             pass
 
@@ -178,7 +178,7 @@ async def test_a_redirect_that_would_wait_for_long_is_left_to_the_queue(
     make_rig: MakeRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(travel, "MAX_HOP_WAIT_MS", 300)
-    rig = await make_rig("2/1s")
+    rig = await make_rig("2/30s")
     await rig.fill("other.test", 2)
     visit = await rig.begun_visit(f"{SITE}/away")
     assert visit.record is not None
@@ -202,7 +202,7 @@ async def test_robots_txt_behind_a_redirect_is_waited_for_in_place(
 
 
 async def test_who_may_not_ask_for_robots_txt_lets_others_do_so(make_rig: MakeRig) -> None:
-    rig = await make_rig("1/1s")
+    rig = await make_rig("1/30s")
     await rig.fill()
     visit = await rig.begun_visit(f"{SITE}/a")
     assert visit.result is Result.DEFER

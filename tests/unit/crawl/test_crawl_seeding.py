@@ -91,7 +91,7 @@ async def test_a_stream_waits_while_the_queue_is_full(
             yield url
 
     streaming = asyncio.create_task(rig.seeder.stream(seeds(), lambda: None))
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while (await rig.counts()).queued < 10:
             await asyncio.sleep(0)
         for _ in range(100):

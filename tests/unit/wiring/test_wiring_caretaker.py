@@ -65,7 +65,7 @@ async def test_a_master_clears_away_what_nobody_needs(tmp_path: Path) -> None:
     async with open_up(options) as master:
         frontier = await put_old_rules(master._survey._reader)
         running = asyncio.create_task(master.run())
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             await gone(frontier)
         assert (await master._keeper.buried()).robots == 1
         master.stop()
@@ -89,6 +89,6 @@ async def test_a_store_that_fails_for_a_while_does_not_end_it() -> None:
             return Buried()
 
     running = asyncio.create_task(Caretaker(Walk()).run())
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         await done.wait()
     running.cancel()

@@ -56,7 +56,7 @@ class Site:
         return web.Response(status=self.status)
 
     async def until(self, check: Callable[[], bool]) -> None:
-        async with asyncio.timeout(20), self._changed:
+        async with asyncio.timeout(60), self._changed:
             await self._changed.wait_for(check)
 
 
@@ -105,7 +105,7 @@ class World:
         return next(row for row in await self.book.rows() if row.id == hook.id)
 
     async def until(self, check: Callable[[], Awaitable[bool]]) -> None:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while not await check():
                 await asyncio.sleep(0.02)
 

@@ -32,7 +32,7 @@ async def hub(log: Log) -> AsyncIterator[EventHub]:
 async def heard(hub: EventHub, listener: Listener, n: int) -> list[tuple[int, int]]:
     """Return ids and drop counts of what a listener is sent, until it knows of ``n`` events."""
     found: list[tuple[int, int]] = []
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while sum(1 + dropped for _, dropped in found) < n:
             await listener.wait()
             for line in hub.take(listener).data.decode().splitlines():
