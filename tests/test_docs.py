@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from crawling import lines_in
 from documents import README, ROOT, blocks
 from outputs import read_output
 from stores import HOST, RedisServer, free_port, start_redis, wait_until
@@ -205,7 +206,7 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
             if not line.startswith("make "):
                 person.type(line)
         wanted = len(person.records("example.jsonl"))
-        person.beside[-1].until("the records", lambda: len(person.records(MASTERS)) == wanted)
+        person.beside[-1].until("the records", lambda: lines_in(directory / MASTERS) == wanted)
         person.stop_all()
         yield person
 

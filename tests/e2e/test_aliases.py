@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from clusters import Background, node
-from crawling import Record, Run, command, facts, summary
+from crawling import Record, Run, command, facts, hurry, summary
 from mirrors import EQUAL, KEPT, MIRRORS, NAMES, NOWHERE, OTHER, TURNING, MirrorWeb, paths
 from stores import own_store
 
@@ -189,12 +189,17 @@ def test_a_cluster_goes_by_what_one_member_found_and_an_operator_undid(
 
 
 def test_an_undo_reaches_a_crawl_that_runs(web: MirrorWeb, tmp_path: Path) -> None:
-    run = web.run(tmp_path, "--delay", "0.15", "--workers", "1")
+    run = web.run(tmp_path, "--delay", "0.3", "--workers", "1")
     alias = web.key(MIRRORS[1])
+
+    def learned() -> bool:
+        return all(left_out(web, run.out, name) for name in MIRRORS)
+
     with Background(tmp_path, *run.command()[1:]) as crawl:
-        crawl.until("a left out URL", lambda: bool(left_out(web, run.out, MIRRORS[1])))
+        crawl.until("left out URLs", learned)
         ended = command("aliases", "undo", alias, "--data", run.data, "--json")
         assert json.loads(ended.out)["queued"] > 0, ended
+        hurry("--data", run.data)
         assert crawl.ended() == 0
     assert web.urls(MIRRORS[1]) <= fetched(run.records())
     assert web.requests(MIRRORS[0]).total() <= FEW

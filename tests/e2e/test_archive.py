@@ -4,13 +4,12 @@ import json
 import signal
 import subprocess
 import sys
-import time
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from crawling import Run, command, command_bytes, demo_run, summary
+from crawling import Run, command, command_bytes, demo_run, lines_in, summary, wait_until
 from warcio.archiveiterator import ArchiveIterator
 
 from skitter.demo.child import DemoProcess
@@ -123,21 +122,17 @@ def test_a_page_that_was_never_answered_says_so(crawl: Run) -> None:
 
 
 def test_bodies_can_be_read_while_the_crawl_runs(tmp_path: Path, demo: DemoProcess) -> None:
-    run = site_run(tmp_path, demo, "docs", "--delay", "0.2")
+    run = site_run(tmp_path, demo, "docs", "--delay", "1")
     process = run.start()
     try:
-        deadline = time.monotonic() + 30
-        while not (run.out.exists() and run.out.stat().st_size):
-            assert process.poll() is None
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
+        wait_until(process, lambda: lines_in(run.out) > 0)
         first = json.loads(run.out.read_bytes().splitlines()[0])
         body = command_bytes("page", first["url"], "--data", str(run.data), "--body")
         assert process.poll() is None, "the crawl ended too early to show anything"
         assert len(body) == first["bytes"]
     finally:
         process.send_signal(signal.SIGINT)
-        process.communicate(timeout=30)
+        process.communicate(timeout=60)
 
 
 def test_the_records_can_be_got_from_the_archive_alone(crawl: Run, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.e2e
 
 PHRASE = "solar energy"
 EARLY = 0.2
-PACE = ["--delay", "0.01"]
+PACE = ["--delay", "0.03"]
 """Links count once their page is safe; without any delay a small site is over before that."""
 
 

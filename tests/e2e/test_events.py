@@ -62,7 +62,7 @@ async def test_listeners_know_of_every_event_over_breaks_and_kills(tmp_path: Pat
         listeners = asyncio.create_task(all_hear(150))
         await asyncio.sleep(0.5)
         os.kill(pid, signal.SIGKILL)
-        assert gone([pid], 5)
+        assert gone([pid])
         await listeners
         for ears in everybody:
             ears.check()
@@ -73,7 +73,7 @@ async def test_listeners_know_of_every_event_over_breaks_and_kills(tmp_path: Pat
 async def test_a_webhook_loses_nothing_when_the_service_is_killed(tmp_path: Path) -> None:
     headers = {"Authorization": f"Bearer {ADMIN}"}
     async with a_receiver() as receiver, at_work(tmp_path) as (place, up):
-        async with httpx.AsyncClient(base_url=place.url, headers=headers) as http:
+        async with httpx.AsyncClient(base_url=place.url, headers=headers, timeout=60) as http:
             wish = {"url": receiver.url, "types": ["page", "job"]}
             assert (await http.post("/v1/webhooks", json=wish)).status_code == 201
         for n in (50, 100, 150):
@@ -81,7 +81,7 @@ async def test_a_webhook_loses_nothing_when_the_service_is_killed(tmp_path: Path
                 while len(set(receiver.ids)) < n:
                     await asyncio.sleep(0.05)
             os.kill(service_pid(up), signal.SIGKILL)
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(60):
                 while not await _is_back(place):
                     await asyncio.sleep(0.05)
     told = sorted(set(receiver.ids))

@@ -82,10 +82,10 @@ def test_an_export_that_cannot_be_is_refused(crawl: Run, words: list[str], said:
 def test_a_crawl_can_be_exported_while_it_runs(
     demo: DemoProcess, tmp_path: Path, ending: str
 ) -> None:
-    run = site_run(tmp_path, demo, ["docs", "gazette"], "--delay", "0.05")
+    run = site_run(tmp_path, demo, ["docs", "gazette"], "--delay", "0.2")
     process = run.start()
     try:
-        wait_until(process, lambda: lines_in(run.out) > 20)
+        wait_until(process, lambda: lines_in(run.out) > 15)
         before = read_whole_lines(run.out)
         out = tmp_path / f"export{ending}"
         ended = command("job", "export", "--data", run.data, "--out", out)
@@ -94,7 +94,7 @@ def test_a_crawl_can_be_exported_while_it_runs(
         assert process.poll() is None, "the crawl ended too early to show anything"
     finally:
         process.send_signal(signal.SIGINT)
-        process.communicate(timeout=30)
+        process.communicate(timeout=60)
     found = by_url(read_output(out))
     assert found.items() <= by_url(read_jsonl(run.out)).items()
     assert len(found) <= len(after)

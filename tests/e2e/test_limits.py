@@ -26,8 +26,8 @@ def demo() -> Iterator[DemoProcess]:
 def test_a_run_ends_when_its_time_is_up_and_the_next_goes_on(
     demo: DemoProcess, tmp_path: Path
 ) -> None:
-    run = site_run(tmp_path, demo, ["library"], "--delay", "0.1")
-    said = run.told("--time", "1.5")
+    run = site_run(tmp_path, demo, ["library"], "--delay", "0.2")
+    said = run.told("--time", "3")
     assert "time limit" in said
     partial = run.records()
     ended = summary(run.finish("--delay", "0"))

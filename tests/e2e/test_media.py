@@ -185,7 +185,7 @@ def test_a_killed_crawl_asks_for_no_picture_twice(tmp_path: Path) -> None:
         assert counts["media"] == len(names)
         asked = Counter(path for path in site.asked if path.endswith(".png"))
         assert asked.keys() == set(names)
-        assert sum(asked.values()) <= len(names) + 2 * 4
+        assert sum(asked.values()) <= len(names) + 2 * 10
         shown = {one["url"] for record in run.records() for one in record["media"]}
         assert shown == {site.url(name) for name in names}
         body = command_bytes("page", site.url("/p7.png"), "--data", str(run.data), "--body")

@@ -142,14 +142,14 @@ def test_a_page_of_a_crawl_from_a_seed_list_is_judged_by_the_seeds(
 @pytest.fixture(scope="module")
 def running(demo: DemoProcess, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """The state of a crawl that has fetched its first page and takes its time for the next."""
-    run = lab_run(tmp_path_factory.mktemp("running"), demo, delay=0.3, per_host=1)
+    run = lab_run(tmp_path_factory.mktemp("running"), demo, delay=1.5, per_host=1)
     process = run.start()
     try:
         wait_until(process, lambda: lines_in(run.out) > 0)
         yield run.data
     finally:
         process.send_signal(signal.SIGINT)
-        _, errors = process.communicate(timeout=30)
+        _, errors = process.communicate(timeout=60)
     assert process.returncode == 130, errors
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import postgres
 import pytest
 from clusters import Background, ManyHosts, each_once, node
-from crawling import command, summary
+from crawling import command, hurry, summary
 from service import Up
 from stores import members_in, own_store
 
@@ -117,7 +117,8 @@ def test_a_crawl_waits_for_a_database_that_is_away_and_loses_nothing(
     web: ManyHosts, tmp_path: Path
 ) -> None:
     with postgres.start_postgres(tmp_path / "postgres") as server:
-        run = web.run(tmp_path, "--store", own_store(), "--index", server.url, "--delay", "0.3")
+        store = own_store()
+        run = web.run(tmp_path, "--store", store, "--index", server.url, "--delay", "1")
         words = [*run.command()[1:], "--no-quiet"]
         with Background(tmp_path / "crawl", *words) as crawl:
             crawl.until_told("page index: in PostgreSQL")
@@ -127,6 +128,7 @@ def test_a_crawl_waits_for_a_database_that_is_away_and_loses_nothing(
             server.kill()
             crawl.until_told("page index postgresql://postgres@127.0.0.1")
             server.start()
+            hurry("--store", store)
             assert crawl.ended() == 0
             assert postgres.PASSWORD not in crawl.told
         each_once(web, run.out)

@@ -63,7 +63,7 @@ def test_a_master_keeps_limits_of_time_bytes_and_pages_and_says_which(tmp_path: 
         up = stack.enter_context(master.start(workers=1))
         up.until("a worker", master.has_worker)
         slow = {"delay": 0.2}
-        master.add("timed", polite=slow, limits={"time": 3})
+        master.add("timed", polite=slow, limits={"time": 4})
         master.add("sized", polite=slow, limits={"bytes": 400})
         master.add("paged", polite={"delay": 0}, limits={"pages": 30})
         up.until("the end of its time", lambda: master.facts("timed")["stopped_by"] != "")
@@ -84,7 +84,7 @@ def test_a_master_keeps_limits_of_time_bytes_and_pages_and_says_which(tmp_path: 
         assert master.facts("timed")["queued"] > 0
 
         # The same job again runs for its time once more.
-        master.add("timed", polite=slow, limits={"time": 3})
+        master.add("timed", polite=slow, limits={"time": 4})
         assert master.standing("timed") == ("running", "")
         up.until("more of it", lambda: master.facts("timed")["pages"] > before)
         up.until("its end again", lambda: master.facts("timed")["stopped_by"] != "")
