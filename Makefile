@@ -20,7 +20,8 @@ check: install
 	.venv/bin/mypy
 
 # Skitter beside Scrapy, scrapy-redis and wget2 on one web, what a URL takes in Redis, then the memory of a worker
-# with ten million URLs, and of the service: look-ups, URLs resolved, listeners beside a crawl.
+# with ten million URLs, and of the service: look-ups, URLs resolved, listeners beside a crawl. Last what rules cost and,
+# with ARTICLES=FOLDER, what the articles in saved pages do.
 bench: install
 	@bash scripts/apt-install.sh $(BENCH_PACKAGES)
 	.venv/bin/python -m bench
@@ -32,6 +33,8 @@ bench: install
 	.venv/bin/python -m bench.listeners
 	.venv/bin/python -m bench.resolve
 	.venv/bin/python -m bench.resolve --crawl
+	.venv/bin/python -m bench.rules
+	$(if $(ARTICLES),.venv/bin/python -m bench.article $(ARTICLES))
 
 # The fault and property tests for hours instead of minutes.
 soak: install

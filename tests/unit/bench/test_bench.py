@@ -1,12 +1,13 @@
 """The judge of the comparison, on a small rendered web."""
 
+import gzip
 import json
 import sys
 from html import escape
 from pathlib import Path
 
 import pytest
-from bench import render
+from bench import article, render
 from bench.judge import Records, Requests, judge_log, judge_records
 from bench.measure import Cost, Program, measured
 from bench.redis_report import redis_bars, redis_ratios
@@ -30,6 +31,22 @@ def manifest(
 def log_line(manifest: Manifest, url: str, status: int = 200, at: float = 1.0) -> str:
     host, _, path = url.removeprefix("http://").partition("/")
     return f"{at:.3f} {host.partition(':')[0]} {status} /{path} 2000\n"
+
+
+def test_pages_of_a_folder_are_judged_and_measured(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    story = "".join(f"<p>{'A sentence of the story, and of some length. ' * 4}" for _ in range(8))
+    links = "".join(f'<li><a href="/{n}">A place {n}</a>' for n in range(60))
+    (tmp_path / "below").mkdir()
+    (tmp_path / "below" / "story.html.gz").write_bytes(gzip.compress(story.encode()))
+    (tmp_path / "list.html").write_text(f"<ul>{links}</ul>")
+    (tmp_path / "facts.json").write_text(json.dumps({"list": {"url": "https://example.com/"}}))
+    assert article.main([str(tmp_path)]) == 0
+    told = capsys.readouterr().out
+    assert told.startswith("2 pages, ")
+    assert "1 of 2 judged to be articles (50.0%)" in told
+    assert article.main([str(tmp_path / "nowhere")]) == 2
 
 
 def test_a_manifest_holds_exactly_the_pages_of_the_ground_truth(manifest: Manifest) -> None:

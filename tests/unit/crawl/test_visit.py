@@ -60,6 +60,37 @@ async def make_rig(tmp_path: Path, web: Web) -> AsyncIterator[MakeRig]:
 # A page
 
 
+@pytest.mark.parametrize(
+    ("rules", "keeps"),
+    [
+        ({}, False),
+        ({"links": [{"allow": ["/"]}]}, False),
+        ({"links": [{"restrict_css": ["main"]}]}, True),
+        ({"detail": {"fields": {"name": "//h1"}}}, True),
+    ],
+)
+async def test_a_page_is_only_kept_in_memory_for_rules_that_read_it(
+    web: Web,
+    make_rig: MakeRig,
+    monkeypatch: pytest.MonkeyPatch,
+    rules: dict[str, Any],
+    keeps: bool,
+) -> None:
+    parsed: list[ParsedPage] = []
+
+    def noting(*given: Any, **named: Any) -> ParsedPage:
+        parsed.append(parse_page(*given, **named))
+        return parsed[-1]
+
+    monkeypatch.setattr("skitter.crawl.visit.parse_page", noting)
+    web.html(HOME, "<h1>One</h1>", "/a")
+    rig = await make_rig(**rules)
+    assert (rig.equipment.extraction is not None) is ("detail" in rules)
+    await rig.visit(HOME)
+    [page] = parsed
+    assert (page.document is not None) is keeps
+
+
 async def test_a_page_gives_a_record_its_links_and_frees_its_host(
     web: Web, make_rig: MakeRig
 ) -> None:
