@@ -3,13 +3,12 @@
 import asyncio
 import logging
 import socket
-import subprocess
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from certificates import Certificate, certificate
 from stores import (
     RedisServer,
     free_port,
@@ -232,33 +231,10 @@ async def test_what_is_no_store() -> None:
     assert line.endswith("is loading its data; try again later")
 
 
-@dataclass(frozen=True)
-class Certificate:
-    path: Path
-    key: Path
-
-
-def certificate(folder: Path, names: str) -> Certificate:
-    """Make a certificate that nobody has signed but itself."""
-    made = Certificate(folder / "cert.pem", folder / "key.pem")
-    command = ["openssl", "req", "-x509", "-nodes", "-newkey", "ec", "-days", "2"]
-    command += ["-pkeyopt", "ec_paramgen_curve:prime256v1", "-subj", "/CN=store.test"]
-    command += ["-addext", f"subjectAltName={names}"]
-    command += ["-out", str(made.path), "-keyout", str(made.key)]
-    subprocess.run(command, check=True, capture_output=True)
-    return made
-
-
 @asynccontextmanager
 async def over_tls(folder: Path, names: str) -> AsyncIterator[tuple[RedisServer, Certificate]]:
     made = certificate(folder, names)
-    options = {
-        "tls-cert-file": str(made.path),
-        "tls-key-file": str(made.key),
-        "tls-ca-cert-file": str(made.path),
-        "tls-auth-clients": "no",
-    }
-    with start_redis(folder / "server", options=options) as server:
+    with start_redis(folder / "server", options=made.redis_options) as server:
         yield server, made
 
 

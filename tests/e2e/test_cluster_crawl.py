@@ -12,6 +12,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from archiving import check_with_tools, warcs_in
+from certificates import certificate
 from clusters import (
     Background,
     ManyHosts,
@@ -25,7 +26,7 @@ from crawling import Run, command, facts, hurry, lines_in, site_run, summary
 from killable import family
 from outputs import read_jsonl, read_output
 from serving import BusyServer
-from stores import KINDS, members_in, own_store, start_redis
+from stores import KINDS, RedisServer, members_in, own_store, start_redis
 
 from skitter.demo.child import DemoProcess
 from skitter.demo.model import Target
@@ -84,6 +85,33 @@ def test_a_crawl_on_a_store_equals_one_on_its_own(
         assert read_output(path) == records, path.suffix
     assert (ended["queued"], ended["pages"]) == (0, len(records))
     assert members_in(url) == 0, "it has left"
+
+
+@pytest.fixture(scope="module")
+def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[RedisServer, str]]:
+    """A store that wants TLS and a password, and its URL."""
+    folder = tmp_path_factory.mktemp("guarded")
+    own = certificate(folder, "IP:127.0.0.1")
+    options = own.redis_options | {"requirepass": "hunter2"}
+    with start_redis(folder / "redis", options=options) as server:
+        yield server, f"{server.url}?ca={own.path}"
+
+
+@pytest.mark.parametrize("seen", ["compact", "bloom"])
+def test_tls_a_password_and_small_seen_sets_change_nothing_of_the_result(
+    seen: str, many: ManyHosts, guarded: tuple[RedisServer, str], tmp_path: Path
+) -> None:
+    server, url = guarded
+    url = f"{url}&namespace={seen}"
+    # Each of the workers has a connection of its own.
+    flags = ["--store", url, "--seen", seen, "--workers", "2", "--delay", "0.02"]
+    run = many.run(tmp_path, *flags)
+    ended = run.finish()
+    assert summary(ended)["queued"] == 0
+    assert "hunter2" not in ended.stdout + ended.stderr
+    each_once(many, run.out)
+    job = server.cli("KEYS", f"{{{seen}:*}}:j:*")[0]
+    assert server.cli("HGET", job, "seen") == seen.encode()
 
 
 def test_helpers_change_nothing_of_the_result_and_archive_what_they_fetch(
