@@ -1,6 +1,7 @@
 """What only a frontier on Redis has to promise: lost answers, moves, records, batches."""
 
 import asyncio
+import struct
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from frontier_backends import (
     OTHER_HOST,
     SLOTS,
     Rig,
+    hosts_like,
     open_rig,
     paths_of,
 )
@@ -33,11 +35,14 @@ from skitter.frontier.model import (
     SeenOptions,
     UrlState,
 )
+from skitter.frontier.redis.batch import MOST_ACKS, MOST_LINKS
 from skitter.frontier.redis.frontier import RedisFrontier
+from skitter.frontier.redis.library import function
 from skitter.frontier.redis.nodes import Call
 from skitter.frontier.redis.notes import unpack_note
 from skitter.testing.virtual_clock import VirtualClock
 from skitter.types import HostKey, PageClass
+from skitter.url.partition import slot_of
 
 
 @pytest.fixture
@@ -204,24 +209,58 @@ async def test_every_member_has_the_same_secret(rig: Rig) -> None:
     assert (await backend.join()).secret == member(rig).secret
 
 
+def links_in(packed: bytes) -> int:
+    """Count the links that a call brings: groups of one host each, with their length."""
+    found = at = 0
+    while at < len(packed):
+        [n] = struct.unpack_from(">H", packed, at + 7)
+        at += 9
+        for _ in ("domain", "host"):
+            at += 2 + struct.unpack_from(">H", packed, at)[0]
+        at += 4 + struct.unpack_from(">I", packed, at)[0]
+        found += n
+    return found
+
+
 async def test_very_long_pages_and_batches_are_cut_into_calls(
     rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    await rig.offer(*[rig.link("x", host) for host in KIN], "a")
+    kin = hosts_like(HOST, 20)
+    rig.grants = await rig.store.own("member-1", {*SLOTS, *map(slot_of, kin)}, FOR_LONG_MS)
+    await rig.offer(*[rig.link("x", host) for host in kin], "a")
     leases = await rig.take()
-    made = twice(rig, monkeypatch, "ack")
-    acks = [
-        Ack(lease, Result.DONE, links=[rig.link(f"{lease.host}/{n}") for n in range(300)])
-        for lease in leases
-    ]
+    sent: list[Call] = []
+    call_many = member(rig).nodes.call_many
+
+    async def listen(calls: list[Call], **how: Any) -> list[Any]:
+        sent.extend(calls)
+        return await call_many(calls, **how)
+
+    monkeypatch.setattr(member(rig).nodes, "call_many", listen)
+    acks = [Ack(lease, Result.DONE, links=[]) for lease in leases]
+    for n in range(1, 10):
+        found = [rig.link(f"{leases[n].host}/{at}") for at in range(300)]
+        acks[n] = Ack(leases[n], Result.DONE, links=found)
     acks[0] = Ack(leases[0], Result.DONE, links=[rig.link(f"long/{n}") for n in range(2_000)])
     receipt = await rig.store.ack(acks)
-    assert (receipt.accepted, receipt.new) == (10, 2_000 + 9 * 300)
-    assert len(made) > 3
+    assert (receipt.accepted, receipt.new) == (21, 2_000 + 9 * 300)
+    ends = [call.args[3:] for call in sent if call.name == function("ack")]
+    offers = [call.args[2] for call in sent if call.name == function("offer")]
+    in_ends = [sum(links_in(as_bytes(packed)) for packed in texts[2::3]) for texts in ends]
+    in_offers = [links_in(as_bytes(packed)) for packed in offers]
+    assert sum(len(texts) // 3 for texts in ends) == 21
+    assert max(len(texts) // 3 for texts in ends) <= MOST_ACKS
+    assert (sum(in_ends), sum(in_offers)) == (9 * 300, 2_000)
+    assert max(in_ends + in_offers) <= MOST_LINKS
     assert (await rig.counts()).queued == receipt.new
     rig.tick(1)
     order = await rig.paths_in_order(limit=3)
     assert order == ["long/0", "long/1", "long/2"]
+
+
+def as_bytes(word: object) -> bytes:
+    assert isinstance(word, bytes)
+    return word
 
 
 async def test_a_bound_is_kept_over_all_tags_and_in_order(rig: Rig) -> None:

@@ -8,8 +8,10 @@ import stores
 from frontier_backends import FOR_LONG_MS, HOST, OTHER_HOST, SLOTS, Rig, open_rig, paths_of
 from redis_backend import RedisBackend
 
+from skitter.errors import Fenced
 from skitter.frontier.redis.frontier import RedisFrontier
 from skitter.testing.virtual_clock import VirtualClock
+from skitter.url.partition import slot_of
 
 QUIET_S = 5.0
 
@@ -106,3 +108,37 @@ async def test_leases_that_are_worked_on_survive_a_restart(rig: Rig) -> None:
     rig.tick(QUIET_S)
     assert await rig.take() == []
     assert (await rig.end(lease)).accepted == 1
+
+
+async def test_a_fence_never_comes_back_though_the_last_ones_were_lost(rig: Rig) -> None:
+    """As after a failover to a replica that has not heard of the last owner."""
+    assert isinstance(rig.backend, OwnServer)
+    server, store = rig.backend.server, rig.store
+    assert isinstance(store, RedisFrontier)
+    tag = store.keys.tag_of_host(HOST)
+    names = [store.keys.anchor(tag), store.keys.owners(tag)]
+    slots = [slot_of(HOST)]
+    await rig.offer("a")
+    [first] = await store.own("member-1", slots, 5_000)
+    rig.tick(6)
+    before = {name: server.cli("DUMP", name) for name in names}
+
+    second = await rig.backend.join()
+    [lost] = await second.own("member-2", slots, FOR_LONG_MS)
+    assert lost.fence > first.fence
+    for name, dump in before.items():
+        server.cli("RESTORE", name, 0, dump, "REPLACE")
+    # Nobody is taken for dead sooner.
+    rig.tick(1)
+    third = await rig.backend.join()
+    [given] = await third.own("member-3", slots, FOR_LONG_MS)
+    assert given.fence > lost.fence
+    assert paths_of((await third.claim([given], 1)).leases) == ["a"]
+    with pytest.raises(Fenced):
+        await second.claim([lost], 1)
+
+    server.cli("HDEL", names[0], "fence")
+    rig.tick(1)
+    await third.disown([given])
+    [last] = await second.own("member-2", slots, FOR_LONG_MS)
+    assert last.fence > given.fence
