@@ -142,6 +142,7 @@ async def test_pictures_are_counted_by_host_apart_from_other_media(tmp_path: Pat
     web.html(HOME, "<img src=/a.png><img src=/b.png><img src=/no.png><video src=/c.mp4></video>")
     for path, kind in shown:
         web[f"{SITE}{path}"] = page(f"{SITE}{path}", b"data", headers={"content-type": kind})
+    web.status(f"{SITE}/no.png", 404)
     rig = CrawlRig(tmp_path, web, make_job(media=["image", "video"]))
     await rig.open(clock=SystemClock())
     observer = Observer(rig.frontier, rig.equipment.clock, "here")
