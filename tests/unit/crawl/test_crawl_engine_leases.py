@@ -216,7 +216,7 @@ async def test_robots_txt_is_not_asked_for_under_a_lost_lease(tmp_path: Path, we
     web.robots("")
     rig.slots.gone = {1}
     await rig.offer_in(1, "/a")
-    engine = rig.engine()
+    engine = rig.engine(drain_s=0.1)
     running = asyncio.create_task(engine.run())
     await asyncio.sleep(0.05)
     engine.stop("interrupted")
