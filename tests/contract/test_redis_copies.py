@@ -164,7 +164,7 @@ async def test_replicas_that_come_later_are_waited_for(rig: Rig, cluster: RedisC
 
 
 @pytest.mark.usefixtures("patient")
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(300)
 async def test_links_of_a_master_that_dies_before_its_replica_has_them_are_offered_again(
     rig: Rig, cluster: RedisCluster
 ) -> None:

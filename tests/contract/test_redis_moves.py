@@ -64,7 +64,7 @@ def waiting_in(server: RedisServer, prefix: str) -> int:
 
 
 @pytest.mark.parametrize("seed", [0, 3, 13])
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(300)
 async def test_urls_come_and_go_while_their_keys_are_moved(rig: Rig, seed: int) -> None:
     assert isinstance(rig.store, Member)
     nodes, keys = rig.store.nodes, rig.store.keys

@@ -44,7 +44,7 @@ def test_the_server_ends_when_its_parent_is_gone() -> None:
         assert json.loads(process.stdout.readline())["port"] > 0
         assert process.stdin is not None
         process.stdin.close()
-        assert process.wait(timeout=20) == 0
+        assert process.wait(timeout=60) == 0
 
 
 def test_a_port_in_use_ends_it_with_one_line_and_code_2(tmp_path: Path) -> None:
@@ -74,7 +74,7 @@ def test_a_hosts_file_is_written_where_one_is_asked_for(tmp_path: Path) -> None:
         assert hosts.read_text() == facts["hosts"]
         assert "127.0.0.1 shop.demo.localhost\n" in facts["hosts"]
         process.terminate()
-        assert process.wait(timeout=20) == 0
+        assert process.wait(timeout=60) == 0
 
 
 def printed(*flags: str, lines: int) -> list[str]:
@@ -85,7 +85,7 @@ def printed(*flags: str, lines: int) -> list[str]:
         assert process.stdout is not None
         shown = [process.stdout.readline() for _ in range(lines)]
         process.terminate()
-        assert process.wait(timeout=20) == 0
+        assert process.wait(timeout=60) == 0
     return shown
 
 

@@ -73,7 +73,7 @@ def test_nobody_answers_nowhere_and_nobody_can_take_its_place() -> None:
     try:
         port = int(nowhere.url.rpartition(":")[2])
         with pytest.raises(ConnectionRefusedError):
-            socket.create_connection(("127.0.0.1", port), timeout=2)
+            socket.create_connection(("127.0.0.1", port), timeout=30)
         with socket.socket() as other, pytest.raises(OSError, match="in use"):
             other.bind(("127.0.0.1", port))
     finally:

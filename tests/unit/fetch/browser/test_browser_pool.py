@@ -47,7 +47,7 @@ class Table:
         return [wanted.url for wanted in self.wanted]
 
 
-def sheet(html: str, table: Table | None = None, *, time_s: float = 10.0) -> Sheet:
+def sheet(html: str, table: Table | None = None, *, time_s: float = 60.0) -> Sheet:
     return Sheet(
         url=PAGE,
         body=html.encode(),
@@ -153,7 +153,7 @@ async def test_a_busy_page_is_read_when_its_time_is_over() -> None:
     table = Table()
     async with started() as browser:
         full = await browser.render(sheet(greedy, table, time_s=60.0))
-        late = await browser.render(sheet(polls, time_s=1.5))
+        late = await browser.render(sheet(polls, time_s=2.5))
         with pytest.raises(RenderTimeout, match="do not let it be read"):
             await browser.render(sheet(hangs, time_s=1.0))
         after = await browser.render(sheet("<p>after</p>"))
@@ -270,7 +270,7 @@ async def test_few_pages_are_shown_at_once_and_browsers_are_renewed() -> None:
             body=b"<script src=/app.js></script><p>here</p>",
             encoding="utf-8",
             agent="Tester/1",
-            time_s=10,
+            time_s=60,
             ask=ask,
         )
 

@@ -153,7 +153,7 @@ def end(document):
 
 {SLOW_IF_NOT_LINEAR[name]}
 """
-    subprocess.run([sys.executable, "-c", script], check=True, timeout=25)
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=60)
 
 
 def skipped_flood() -> bytes:
