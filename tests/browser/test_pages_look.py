@@ -114,11 +114,14 @@ def test_signing_out_and_in_again(visit: Visit) -> None:
 def test_a_session_that_ends_leads_to_the_login_and_back(visit: Visit) -> None:
     visitor = visit()
     page, url = visitor.page, visitor.service.url
-    soon = Keys(visitor.service.token).cookie(Role.ADMIN, time.time() - SESSION_S + 4)
-    page.context.clear_cookies(name=COOKIE)
-    page.context.add_cookies([{"name": COOKIE, "value": soon, "url": url}])
-    visitor.go("/jobs")
-    page.wait_for_url(f"{url}/login?next=%2Fjobs")
+    for seconds in (4, 16, 60):  # where loading a page takes longer than that, the next one
+        soon = Keys(visitor.service.token).cookie(Role.ADMIN, time.time() - SESSION_S + seconds)
+        page.context.clear_cookies(name=COOKIE)
+        page.context.add_cookies([{"name": COOKIE, "value": soon, "url": url}])
+        page.goto(f"{url}/jobs")
+        if page.url == f"{url}/jobs":
+            break
+    page.wait_for_url(f"{url}/login?next=%2Fjobs", timeout=90_000)
     page.get_by_label("Access token").fill(visitor.service.token)
     page.keyboard.press("Enter")
     page.get_by_role("heading", name="Jobs", level=1).wait_for()

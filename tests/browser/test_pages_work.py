@@ -98,7 +98,7 @@ def test_a_worker_is_stopped_and_charts_move(visit: Visit, demo_web: DemoProcess
     before = sum(n for _, n in visitor.chart())
     entries = [demo_web.web.url(Target(site, "/")) for site in ("docs", "archive")]
     visitor.service.add_job(id="moving", entries=entries, limits={"pages": 60})
-    visitor.until("a higher line", lambda: sum(n for _, n in visitor.chart()) > before, 40)
+    visitor.until("a higher line", lambda: sum(n for _, n in visitor.chart()) > before)
     width = page.locator(".nicegui-echart canvas").first.bounding_box()
     assert width is not None
     assert width["width"] > 500
@@ -108,9 +108,9 @@ def test_a_worker_is_stopped_and_charts_move(visit: Visit, demo_web: DemoProcess
     running.first.get_by_role("button", name="Stop").click()
     page.get_by_role("dialog").get_by_role("button", name="Stop").click()
     page.get_by_text("The worker is stopping.").wait_for()
-    expect(running).to_have_count(1, timeout=20_000)
+    expect(running).to_have_count(1)
     visitor.button("Start workers").click()
-    expect(running).to_have_count(2, timeout=20_000)
+    expect(running).to_have_count(2)
     page.locator("pre.log").wait_for()
 
 
@@ -277,7 +277,7 @@ def _until_more_than(visitor: Visitor, tile: str, n: int) -> None:
         return int(text) if text.isdecimal() else 0
 
     visitor.page.locator(f'[data-tile="{tile}"]').first.wait_for()
-    visitor.until(f"more than {n} {tile}", lambda: shown() > n, 40)
+    visitor.until(f"more than {n} {tile}", lambda: shown() > n)
 
 
 def _kill_service(visitor: Visitor) -> None:

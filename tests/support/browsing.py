@@ -10,7 +10,15 @@ from typing import Any, Self
 
 import httpx
 from clusters import Background
-from playwright.sync_api import Browser, ConsoleMessage, Locator, Page, Request, sync_playwright
+from playwright.sync_api import (
+    Browser,
+    ConsoleMessage,
+    Locator,
+    Page,
+    Request,
+    expect,
+    sync_playwright,
+)
 from stores import PATIENCE_S
 
 from skitter.wiring.tokens import OPERATOR, READER, derived
@@ -25,6 +33,27 @@ ARGUMENTS = [
     "--disable-sync",
 ]
 WIDE, NARROW = (1280, 820), (390, 844)
+PATIENCE_MS = 1000 * PATIENCE_S
+expect.set_options(timeout=PATIENCE_MS)
+
+_CUT = """() => {
+  const found = [], width = document.documentElement.clientWidth;
+  const title = "[title]:not([title=''])";
+  const left = ".nicegui-echart, .q-ripple, pre, input, textarea";
+  const titled = (el) => el.closest(title) || el.querySelector(title);
+  for (const el of document.querySelectorAll("main.page *")) {
+    const box = el.getBoundingClientRect(), style = getComputedStyle(el);
+    if (!box.width || !box.height || el.closest(left)) continue;
+    const told = `${el.tagName} ${el.className}: ${el.textContent.trim().slice(0, 60)}`;
+    if (box.right > width + 1 || box.left < -1) {
+      if (style.display !== "inline" || !titled(el)) found.push("outside: " + told);
+    }
+    else if (el.scrollWidth > el.clientWidth + 1 && style.overflowX !== "visible"
+      && style.display !== "inline" && !titled(el)) found.push("cut: " + told);
+  }
+  return found;
+}"""
+"""Finds what is beyond the edge, and text that is cut with nothing that shows it whole."""
 
 
 @contextmanager
@@ -110,6 +139,7 @@ class Visitor:
             viewport={"width": width, "height": height}, accept_downloads=True, **given
         )
         self.service, self.folder = service, folder
+        self._context.set_default_timeout(PATIENCE_MS)
         self.page: Page = self._context.new_page()
         self.trouble: list[str] = []
         self.elsewhere: list[str] = []
@@ -162,9 +192,11 @@ class Visitor:
         return self.page.locator(f'[data-tile="{key}"] .value')
 
     def chart(self, at: int = 0) -> list[Any]:
-        """Return the numbers that a chart draws."""
+        """Return the numbers that a chart draws, once it does."""
+        shown = self.page.locator(".nicegui-echart").nth(at)
+        shown.locator("canvas").first.wait_for()
         script = "el => getElement(el.id.slice(1)).chart.getOption().series.flatMap(s => s.data)"
-        found: list[Any] = self.page.locator(".nicegui-echart").nth(at).evaluate(script)
+        found: list[Any] = shown.evaluate(script)
         return found
 
     def until(self, what: str, is_so: Callable[[], object], seconds: float = PATIENCE_S) -> None:
@@ -177,6 +209,11 @@ class Visitor:
     def scrolls_sideways(self) -> bool:
         script = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
         return bool(self.page.evaluate(script))
+
+    def cut_off(self) -> list[str]:
+        """Return what cannot be read on the page: beyond its edge, or cut without a title."""
+        found: list[str] = self.page.evaluate(_CUT)
+        return found
 
     def _console(self, message: ConsoleMessage) -> None:
         if message.type == "error":
