@@ -6,7 +6,7 @@ from urllib.parse import quote
 
 import pytest
 from browsing import Service, Visitor
-from playwright.sync_api import Page
+from playwright.sync_api import Locator, Page, expect
 from serving import Answer, SmallSite
 
 pytestmark = pytest.mark.e2e
@@ -35,6 +35,10 @@ def _page(attack: str) -> str:
     )
 
 
+def _robots() -> str:
+    return "User-agent: *\nDisallow: /nowhere\n" + "".join(f"# {one}\n" for one in ATTACKS)
+
+
 @pytest.fixture(scope="module")
 def evil() -> Iterator[SmallSite]:
     paths = [f"/{n}/{quote(attack, safe='')}" for n, attack in enumerate(ATTACKS)]
@@ -43,6 +47,7 @@ def evil() -> Iterator[SmallSite]:
         path: _page(attack) for path, attack in zip(paths, ATTACKS, strict=True)
     }
     pages["/"] = f"<title>{html.escape(ATTACKS[0])}</title>{links}"
+    pages["/robots.txt"] = Answer(_robots().encode(), "text/plain")
     with SmallSite(pages) as site:
         yield site
 
@@ -62,7 +67,8 @@ def _is_inert(page: Page) -> None:
 def _crawl_evil(service: Service, evil: SmallSite) -> None:
     """Add the job, which is the same one when it is there."""
     fields = {"said": "//h1/text()"}
-    service.add_job(id="evil", entries=[evil.url()], detail={"fields": fields})
+    said = {"owner": ATTACKS[0][:60], "labels": {"said": ATTACKS[1]}}
+    service.add_job(id="evil", entries=[evil.url()], detail={"fields": fields}, **said)
 
 
 def _until_finished(service: Service, job: str) -> None:
@@ -107,6 +113,54 @@ def test_a_hostile_record_is_inert_where_it_is_read(visit: Visit, evil: SmallSit
         if row["title"]:
             assert row["title"].strip() in page.locator("main.page").inner_text()
         _is_inert(page)
+
+
+def test_hostile_words_are_inert_in_every_tab_and_pane(visit: Visit, evil: SmallSite) -> None:
+    visitor = visit()
+    page, service = visitor.page, visitor.service
+    service.add_job(id="evil-news", kind="news", entries=[evil.url()], refresh="2s")
+    service.api("PUT", "/v1/settings/evil.test", json={"agent": ATTACKS[1], "blacklist": True})
+    visitor.go("/sites")
+    tabs = page.locator("main.page").get_by_role("tab")
+    page.get_by_role("cell", name="evil.test").first.wait_for()
+    for at in range(tabs.count()):
+        tabs.nth(at).click()
+        _is_inert(page)
+    visitor.field("robots").fill(evil.url().rstrip("/"))
+    page.keyboard.press("Enter")
+    expect(page.locator("pre.log:visible")).to_contain_text(ATTACKS[-1])
+    _is_inert(page)
+    _try_on(visitor, evil)
+    visitor.go(f"/pages?url={quote(evil.url(), safe='')}")
+    visits = page.locator("table", has=page.get_by_role("columnheader", name="Visit"))
+    visitor.until("further visits", lambda: _count_again(visitor, visits) > 1)
+    _is_inert(page)
+    # It would go on for ever, and the site ends before the service does.
+    service.api("POST", "/v1/jobs/evil-news/cancel")
+
+
+def _try_on(visitor: Visitor, evil: SmallSite) -> None:
+    """Have rules tried on every hostile page, and on the one that links to them all."""
+    page = visitor.page
+    visitor.go("/jobs/new")
+    page.locator('[data-kind="site"]').click()
+    visitor.field("entries").fill(evil.url())
+    visitor.field("fields").fill("said = //h1/text()\nlinks = //a/@href")
+    paths = [path for path in evil.answers if path != "/robots.txt"]
+    for path in paths[:: len(paths) - 1]:
+        visitor.field("try").fill(evil.url(path))
+        visitor.button("Try").click()
+        page.get_by_text("Links followed").wait_for()
+        _is_inert(page)
+    visitor.field("entries").fill(f"http://{ATTACKS[0]}/")
+    page.get_by_text("wanted an http or https URL").first.wait_for()
+    _is_inert(page)
+
+
+def _count_again(visitor: Visitor, rows: Locator) -> int:
+    visitor.page.reload()
+    visitor.page.locator("main.page h2").first.wait_for()
+    return rows.locator("tbody tr").count()
 
 
 def test_hostile_addresses_of_the_dashboard_are_inert(visit: Visit) -> None:
