@@ -146,6 +146,8 @@ class AliasRow(Message):
     job: str
     alias: str
     site: str
+    in_force: bool = True
+    """False once it was undone."""
 
 
 class AliasList(Message):

@@ -97,6 +97,8 @@ def read_raw(text: str, words: Words) -> tuple[Spec, Faults]:
     if not isinstance(given, dict):
         return {}, {"": words("new.raw_wanted")}
     faults = [words.said(line) for line in check_spec(given).values()]
+    if not faults and not given.get("entries"):
+        faults = [words("new.entries_wanted")]
     return given, {"": "; ".join(faults)} if faults else {}
 
 

@@ -9,6 +9,8 @@ from skitter.client.base import Role
 from skitter.client.calls import pages as page_calls
 from skitter.client.calls import sites as calls
 from skitter.client.nodes import AliasRow
+from skitter.client.pages import Fetched
+from skitter.politeness.robots_reply import Access, RobotsReply
 
 
 class Aliases:
@@ -19,7 +21,7 @@ class Aliases:
         self._viewer = viewer
         may = viewer.may(Role.OPERATOR)
         columns = [
-            tables.Column("alias", words("sites.alias")),
+            tables.Column("alias", words("sites.alias"), flex=True),
             tables.Column("site", words("sites.is_site"), flex=True),
             tables.Column("job", words("jobs.id"), wide=True),
             *([tables.Column("undo", "", "action")] if may else []),
@@ -45,9 +47,11 @@ class Aliases:
         return (
             {"id": key}
             | tables.cell("alias", row.alias)
-            | tables.cell("site", row.site)
+            | tables.cell(
+                "site", row.site, sub="" if row.in_force else self._words("sites.was_undone")
+            )
             | tables.cell("job", row.job)
-            | tables.cell("undo", key, self._words("sites.undo"))
+            | tables.cell("undo", key, self._words("sites.undo") if row.in_force else "")
         )
 
     async def _undo(self, _: str, key: str) -> None:
@@ -87,6 +91,13 @@ class Robots:
         answer = await self._viewer.do(page_calls.fetch(f"{url}/robots.txt", body=True))
         if answer is None:
             return
-        none = self._words("sites.robots_none", status=answer.status)
-        self._text.set_text(answer.body if answer.status == 200 and answer.body else none)
+        self._text.set_text(self._told(answer))
         self._box.set_visibility(True)
+
+    def _told(self, answer: Fetched) -> str:
+        """Return the rules; without any, what crawls make of the answer."""
+        status = answer.status
+        if 200 <= status < 300 and answer.body:
+            return answer.body
+        closed = RobotsReply(status=status).access is Access.CLOSED
+        return self._words("sites.robots_closed" if closed else "sites.robots_none", status=status)

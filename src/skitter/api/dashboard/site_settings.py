@@ -25,8 +25,7 @@ class Settings:
         self._viewer, self._rows = viewer, list[SettingRow]()
         may = viewer.may(Role.OPERATOR)
         columns = [
-            tables.Column("pattern", words("sites.pattern")),
-            tables.Column("values", words("sites.values"), flex=True),
+            tables.Column("pattern", words("sites.pattern"), flex=True),
             tables.Column("by", words("sites.by"), wide=True),
             tables.Column("changed", words("sites.changed"), wide=True),
             *([tables.Column("remove", "", "action")] if may else []),
@@ -69,8 +68,7 @@ class Settings:
         words = self._words
         values = ", ".join(f"{key} = {value_text(value)}" for key, value in row.settings.items())
         return (
-            tables.cell("pattern", row.pattern)
-            | tables.cell("values", values, title=values)
+            tables.cell("pattern", row.pattern, title=values, sub=values)
             | tables.cell("by", row.changed_by)
             | tables.time_cell("changed", row.changed_at, words)
             | tables.cell("remove", row.pattern, words("act.remove"))
@@ -174,7 +172,7 @@ class Effective:
             columns = [
                 tables.Column("key", words("rejects.field")),
                 tables.Column("value", words("sites.value"), flex=True),
-                tables.Column("at", words("sites.said_at")),
+                tables.Column("at", words("sites.said_at"), flex=True),
             ]
             self._table = tables.table(columns, key="key", label=words("sites.effective"))
 
