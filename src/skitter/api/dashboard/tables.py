@@ -37,6 +37,7 @@ _CELL: Final = f"""
   <span v-else :title="props.row[props.col.name + '_title']"
      >{{{{ props.row[props.col.name + '_text'] }}}}</span>
   <span v-if="props.row[props.col.name + '_sub']" class="sub"
+     :title="props.row[props.col.name + '_sub']"
      >{{{{ props.row[props.col.name + '_sub'] }}}}</span>
 </q-td>
 """
