@@ -52,10 +52,11 @@ def place(
         up = Up(folder, "--workers", "1", "--warc", folder / "warc", *reach, *store)
         with up.start():
             place = Place(up, site, *(store or ("--data", str(up.data))))
-            rules = {"links": [{"allow": ["/"]}], "jump": ["/leads-on/"]}
+            rules = {"links": [{"allow": ["/"]}], "jump": ["/leads-on/"], "article": ["/x"]}
             added = command("job", "add", place.job("many", **rules), *place.api)
             assert (added.code, added.out) == (0, "many\n"), added.err
             assert "job many: added; " in added.err
+            assert "warning: article: only kind news uses it, not site" in added.err
             with Client(up.url, ADMIN) as client:
                 wait_until("the job ends", lambda: client.job("many").state == "finished", 60)
             yield place

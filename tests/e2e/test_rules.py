@@ -371,8 +371,10 @@ def test_error_pages_that_come_with_status_200_and_garbled_ones_are_named_and_co
     says = 'looks like an error page: it says "not found"'
     with SmallSite(pages) as site:
         (tmp_path / "plain").mkdir()
-        plain = run_of(site, tmp_path / "plain", "")
+        plain = run_of(site, tmp_path / "plain", "article = ['/a/']\n")
         told = plain.told()
+        places: list[str | Path] = ["--data", plain.data, "--out", plain.out]
+        again = command("crawl", *plain.arguments, *plain.flags, *places)
         found = urls(site, plain)
         (tmp_path / "ruled").mkdir()
         ruled = run_of(site, tmp_path / "ruled", '[detail.fields]\nname = "//h1/text()"\n')
@@ -388,6 +390,9 @@ def test_error_pages_that_come_with_status_200_and_garbled_ones_are_named_and_co
     assert "error pages   1  came as if all were well, and say there is nothing" in told
     assert "garbled       1  some of their bytes are no characters of their encoding" in told
     assert "set aside" not in told
+    unused = "article: only kind news uses it, not site"
+    assert f"warning       {unused}" in told
+    assert (again.code, again.err.splitlines()[0]) == (0, f"skitter: warning: {unused}")
     assert set(urls(site, ruled)) == {"/", "/p/1", "/odd"}
     assert "set aside     1" in aside
     assert "error pages   1" in aside

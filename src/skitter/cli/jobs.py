@@ -8,6 +8,7 @@ from pathlib import Path
 import uvloop
 
 from skitter.cli.explain import readable
+from skitter.cli.report import complain
 from skitter.cli.wording import plural
 from skitter.errors import DataDirError
 from skitter.job.load import document_of, load_job
@@ -29,6 +30,9 @@ def add_job(file: Path, where: Where, *, as_json: bool) -> None:
     print(facts["id"])
     said = "added" if facts["added"] else "is there already, nothing was added"
     print(f"job {facts['id']}: {said}; {_standing(facts)}", file=sys.stderr)
+    warnings = facts.get("warnings")
+    for line in warnings if isinstance(warnings, list) else ():
+        complain(f"warning: {line}")
 
 
 def _wanted_job(file: Path, where: Where) -> object:

@@ -55,6 +55,8 @@ def crawl_on(request: Request) -> int:
     job = wanted_job(request, resolved)
     options = run_options(resolved, job, fresh=request.fresh, json=request.json)
     check_paths(options)
+    for line in () if options.quiet else job.unused:
+        complain(f"warning: {line}")
     bad_lines = BadLines()
     seeds = seed_urls(request.seeds, bad_lines)
     summary, code = run_crawl(open_crawl, job, options, seeds)

@@ -14,11 +14,13 @@ from skitter.job.rules import NOTHING
 from skitter.job.spec import Job, Kind
 from skitter.parse.article.extract import extract_article
 from skitter.parse.article.kind import judge_class
+from skitter.parse.article.missing import beginning, says_missing
 from skitter.parse.article.model import Article
 from skitter.parse.document import parse_page
 from skitter.parse.follow import FollowOptions
 from skitter.parse.page import ParsedPage
 from skitter.parse.rules.ruleset import Fields, Listed, ListPage, Picked, make_sight
+from skitter.parse.simhash import visible_texts
 from skitter.types import PageClass
 from skitter.url.fingerprint import Fingerprinter
 from skitter.url.host import host_key
@@ -91,7 +93,9 @@ def try_page(job: Job, url: str, content: tuple[bytes, str | None], rule: str | 
         looks_like="",
     )
     _pick(trial, job, page)
-    trial.looks_like = f"{judged.page_class}: {judged.why}"
+    missing = says_missing(page.title, beginning(visible_texts(page.document)))
+    told = f"{judged.page_class}: {judged.why}"
+    trial.looks_like = told if missing is None else missing.removeprefix("looks like ")
     trial.article = extract_article(page.document, url)
     trial.links = _links(job, judge, page, trial)
     return trial

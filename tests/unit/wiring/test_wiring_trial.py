@@ -70,3 +70,9 @@ async def test_an_expression_that_would_hold_up_the_service_is_not_evaluated(
         "bad: not read, its expression would take too long on this page"
     ]
     assert not by_path(trial)["/x"].follow
+
+
+async def test_a_page_that_says_there_is_nothing_is_told_to_look_like_it(tmp_path: Path) -> None:
+    gone = await tried(tmp_path, "<title>Page not found</title><h1>Sorry</h1>")
+    assert gone.looks_like == 'an error page: it says "not found"'
+    assert (await tried(tmp_path)).looks_like.startswith("nav: ")
