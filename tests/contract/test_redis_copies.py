@@ -17,9 +17,9 @@ from skitter.testing.virtual_clock import VirtualClock
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisCluster]:
-    # A replica that has heard nothing yet is in no map.
-    soon = {"repl-ping-replica-period": "1"}
-    with start_cluster(tmp_path_factory.mktemp("cluster"), options=soon) as cluster:
+    # A replica is in no map before it has heard anything; one that was cut off may take over.
+    options = {"repl-ping-replica-period": "1", "cluster-replica-validity-factor": "0"}
+    with start_cluster(tmp_path_factory.mktemp("cluster"), options=options) as cluster:
         yield cluster
 
 

@@ -30,7 +30,7 @@ from skitter.frontier.redis.nodes import Nodes
 DELAY_S = 0.3
 TOLERANCE_MS = 2.0
 """A store counts in whole milliseconds, and two of them are rounded."""
-ACK_S = 2.0
+ACK_S = 4.0
 """How long after its answer a page may take to be acked, on a busy machine."""
 HOP_S = 10.0
 """How long a redirect may wait for its target's turn before both are acked."""
