@@ -30,7 +30,7 @@ async def at_work(data: Path) -> AsyncIterator[Served]:
 
 
 async def until(here: Served, path: str, key: str, value: Any) -> dict[str, Any]:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while True:
             found: dict[str, Any] = (await here.http.get(path)).json()
             if found[key] == value:
@@ -103,7 +103,7 @@ async def test_workers_are_started_stopped_and_read(tmp_path: Path) -> None:
 
 
 async def until_node(here: Served) -> dict[str, Any]:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while True:
             found: dict[str, Any] = (await here.http.get("/v1/nodes")).json()
             if any(one["state"] == "running" for one in found["workers"]):

@@ -82,7 +82,7 @@ class World:
         await self.store.offer([Link(normal.url, normal.fp, normal.host, job)])
 
     async def done(self, *jobs: JobNumber) -> None:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             for job in jobs:
                 while (await self.store.counts(job)).done < 1:
                     await asyncio.sleep(0.02)

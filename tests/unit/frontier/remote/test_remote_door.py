@@ -17,7 +17,7 @@ from skitter.testing.virtual_clock import VirtualClock
 
 TOKEN = "open-sesame"
 HELLO = VERBS["hello"].write_call(Call(0, 0, ("child", 1)), 0.0)
-STRANGER_S = 0.4
+STRANGER_S = 1.0
 """What the patience of these tests is; a slow machine may take longer to act on it."""
 SLACK_S = 30.0
 
