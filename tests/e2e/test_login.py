@@ -68,7 +68,7 @@ def test_cookies_and_headers_go_to_the_own_site_and_into_no_file(
     )
     finished = run.finish()
     assert summary(finished)["ok"] == 3
-    for asked, headers in site.heard:
+    for asked, headers, _ in site.heard:
         if asked == "/robots.txt":
             assert not {"cookie", "authorization"} & headers.keys()
         else:
@@ -103,7 +103,7 @@ def test_a_cookies_txt_is_read_as_browsers_write_it(
         "127.0.0.2\tFALSE\t/\tFALSE\t0\tsid\tswordfish\n"
     )
     assert summary(run.finish())["ok"] == 3
-    got = {path: headers.get("cookie") for path, headers in site.heard}
+    got = {one.path: one.headers.get("cookie") for one in site.heard}
     assert (got["/"], got["/away"], got["/members/"]) == (None, None, "sid=hunter2")
     assert not any("cookie" in one.headers for one in other.heard)
 
