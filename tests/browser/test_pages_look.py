@@ -5,9 +5,12 @@ from collections.abc import Callable
 
 import pytest
 from browsing import NARROW, WIDE, Visitor
+from playwright.sync_api import Page, expect
 
 from skitter.api.auth import COOKIE, SESSION_S, Keys
 from skitter.client.base import Role
+from skitter.demo.child import DemoProcess
+from skitter.demo.model import Target
 
 pytestmark = pytest.mark.e2e
 
@@ -76,6 +79,52 @@ def test_the_keyboard_is_enough(visit: Visit) -> None:
     page.get_by_role("dialog").wait_for(state="detached")
     page.keyboard.press("n")
     page.get_by_role("heading", name="New job").wait_for()
+
+
+def test_a_job_is_made_and_cancelled_with_the_keyboard_alone(
+    visit: Visit, demo_web: DemoProcess
+) -> None:
+    visitor = visit("operator")
+    page = visitor.page
+    page.keyboard.press("n")
+    page.get_by_role("heading", name="New job").wait_for()
+    _tab_to(page, '[data-kind="site"]')
+    page.keyboard.press("Space")
+    expect(page.locator('[data-kind="site"]')).to_have_attribute("aria-checked", "true")
+    _tab_to(page, '[data-field="entries"]')
+    page.keyboard.type(demo_web.web.url(Target("library", "/")))
+    _tab_to(page, '[data-field="id"]')
+    page.keyboard.type("typed")
+    page.get_by_text("Ready to be created").wait_for()
+    _tab_to(page, "button", "Create job")
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"{visitor.service.url}/jobs/typed")
+    dialog = page.get_by_role("dialog")
+    for ends in ("Escape", "Enter"):
+        _tab_to(page, "button", "Change")
+        page.keyboard.press("Enter")
+        page.get_by_role("menu").wait_for()
+        _tab_to(page, ".q-item", "Cancel job")
+        page.keyboard.press("Enter")
+        dialog.get_by_role("button", name="Cancel job").wait_for()
+        _tab_to(page, ".q-dialog button", "Cancel job")
+        page.keyboard.press(ends)
+        dialog.wait_for(state="detached")
+    page.locator(".badge", has_text="cancelled").wait_for()
+
+
+def _tab_to(page: Page, selector: str, name: str = "") -> None:
+    """Press Tab until something has the focus, known by what it is and says."""
+    script = """([selector, name]) => {
+        const at = document.activeElement, found = at && at.closest(selector);
+        const said = found && `${found.textContent} ${found.getAttribute("aria-label")}`;
+        return Boolean(found && said.includes(name));
+    }"""
+    for _ in range(60):
+        if page.evaluate(script, [selector, name]):
+            return
+        page.keyboard.press("Tab")
+    raise AssertionError(f"the keyboard does not reach {selector} {name}")
 
 
 def test_what_has_the_focus_can_be_seen(visit: Visit) -> None:
