@@ -46,7 +46,6 @@ def test_the_news_example_is_made_by_the_form_watched_and_read(
 def _open_an_article(visitor: Visitor) -> None:
     page = visitor.page
     page.get_by_role("tab", name="Pages").click()
-    visitor.button("Refresh").first.click()
     article = page.locator("td", has_text=".html").locator("a").first
     title = article.inner_text()
     article.click()

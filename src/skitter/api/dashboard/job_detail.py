@@ -67,6 +67,7 @@ class OneJob:
     def __init__(self, viewer: Viewer, job: JobDetail) -> None:
         self._viewer, self._words, self._job = viewer, viewer.words, job
         self._step = "10s"
+        self._lists: dict[str, Records | Rejects] = {}
 
     async def draw(self) -> None:
         """Draw everything once; what changes is changed in place."""
@@ -85,9 +86,11 @@ class OneJob:
                     self._overview()
                 for key in ("pages", "rejects"):
                     with ui.tab_panel(names[key]):
-                        await self._list(key)
+                        self._list(key)
                 with ui.tab_panel(names["spec"]):
                     self._definition()
+            # What is listed is read when it is wanted: a job that runs has more by then.
+            tabs.on_value_change(lambda: self._open_list(str(tabs.value)))
         self._show(self._job)
         await self._draw_chart()
 
@@ -110,13 +113,16 @@ class OneJob:
                 with panel(words("job.limits")):
                     self._limits = Changing()
 
-    async def _list(self, key: str) -> None:
+    def _list(self, key: str) -> None:
         with panel():
             made = Records if key == "pages" else Rejects
-            shown = made(self._viewer, self._job.id)
+            shown = self._lists[key] = made(self._viewer, self._job.id)
             with bar():
                 button(self._words("act.refresh"), shown.refresh, icon="refresh", style="quiet")
-        await shown.refresh()
+
+    async def _open_list(self, key: str) -> None:
+        if (shown := self._lists.get(key)) is not None:
+            await shown.refresh()
 
     def _definition(self) -> None:
         with panel(), ui.element("pre").classes("log").props('tabindex="0"'):

@@ -54,6 +54,7 @@ class Rejects:
         self._none = ui.element("div")
         with bar().style("justify-content: center"):
             self._more = button(words("act.more"), self._load, icon="expand_more")
+            self._more.set_visibility(False)
 
     async def refresh(self) -> None:
         """Show the first of them."""
