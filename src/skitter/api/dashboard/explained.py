@@ -65,7 +65,7 @@ def _others(words: Words, others: Sequence[Explained]) -> None:
         for one in others[:_MOST_OTHERS]:
             with bar():
                 inside(one.job, f"/jobs/{part_of_path(one.job)}")
-                ui.label(one.why).classes("wrap soft")
+                ui.label(words.said(one.why)).classes("wrap soft")
 
 
 def _of_job(words: Words, one: Explained) -> None:
@@ -77,7 +77,7 @@ def _of_job(words: Words, one: Explained) -> None:
             inside(one.job, f"/jobs/{part_of_path(one.job)}")
         with ui.element("p").classes("why"):
             ui.label(words("pages.why")).classes("soft")
-            ui.label(one.why).classes("wrap")
+            ui.label(words.said(one.why)).classes("wrap")
         with ui.element("div").classes("wide-narrow"):
             with stack():
                 if one.record is not None:

@@ -10,6 +10,7 @@ from skitter.api import dashboard
 from skitter.api.dashboard.draft import check_spec
 from skitter.api.dashboard.i18n.words import TABLES, Words, choose
 from skitter.client.base import Role
+from skitter.crawl.explain import _STATE_WORDS
 
 SOURCES = sorted(Path(dashboard.__file__).parent.glob("*.py"))
 ASKED = re.compile(r'words\(\s*"([a-z_.]+)"|_words\("([a-z_.]+)"')
@@ -93,6 +94,16 @@ def test_refusals_of_the_service_are_said_in_chinese_and_others_as_they_are() ->
     assert words.said("something new; nobody has a word for it") == (
         "something new; nobody has a word for it"
     )
+
+
+def test_why_a_page_is_as_it_is_is_said_in_chinese() -> None:
+    words = Words("zh")
+    for sentence in _STATE_WORDS.values():
+        assert words.said(sentence) != sentence
+    failed = "was given up or refused (http_error): status 404"
+    assert words.said(failed) == "已放弃或被拒绝：状态 404"
+    led = "redirects to http://a.test/x;y=1, which has a record of its own"
+    assert words.said(led) == "重定向到 http://a.test/x;y=1，该网址有自己的记录"
 
 
 def test_what_is_said_of_names_with_braces_does_no_harm() -> None:

@@ -81,6 +81,27 @@ SAID: Final = (
         "任务 {id} 已存在且设置不同（{why}），请换一个名称",
     ),
     (r"the job was changed meanwhile; read it again", "任务刚被他人修改，请重新读取"),
+    # Why a page is as it is.
+    (r"waits in its host's queue", "在站点的队列中等待"),
+    (r"is being fetched", "正在抓取"),
+    (r"waits for another try", "等待重试"),
+    (r"was fetched", "已抓取"),
+    (r"was fetched, and waits for its next visit", "已抓取，等待下次访问"),
+    (r"was given up or refused", "已放弃或被拒绝"),
+    (r"was dropped: the queue was full or the job cancelled", "已丢弃：队列已满或任务已取消"),
+    (r"(?P<what>wa(?:s|its) [^(]+) \(\w+\): (?P<why>.+)", "{what}：{why}"),
+    (r"was not fetched: (?P<why>.+); see (?P<url>\S+)", "未抓取：{why}；见 {url}"),
+    (
+        r"redirects to (?P<url>\S+), which has a record of its own",
+        "重定向到 {url}，该网址有自己的记录",
+    ),
+    (
+        r"was reached by a redirect; its record is that of (?P<url>\S+)",
+        "经重定向到达，记录见 {url}",
+    ),
+    (r"never queued: (?P<why>.+)", "从未入队：{why}"),
+    (r"not met yet; (?P<why>.+)", "尚未发现；{why}"),
+    (r"status (?P<code>\d+)", "状态 {code}"),
     # The service.
     (r"the store does not answer at the moment; ask again", "存储暂时没有响应，请稍后再试"),
     (r"what runs here does not answer at the moment; ask again", "服务暂时没有响应，请稍后再试"),
