@@ -26,7 +26,7 @@ def served(demo: DemoProcess, url: str) -> bytes:
     request = urllib.request.Request(
         f"http://127.0.0.1:{host.rpartition(':')[2]}/{path}", headers={"Host": host}
     )
-    with urllib.request.urlopen(request, timeout=10) as answer:
+    with urllib.request.urlopen(request, timeout=60) as answer:
         body: bytes = answer.read()
     return body
 

@@ -340,7 +340,7 @@ def test_a_state_in_use_by_a_running_crawl_is_refused_and_the_crawl_goes_on(begu
         assert_refused(begun.refused("--fresh"), ["--data", str(begun.run.data), "in use"])
     finally:
         running.send_signal(signal.SIGINT)
-        _, errors = running.communicate(timeout=30)
+        _, errors = running.communicate(timeout=60)
     assert running.returncode == 130, errors
     begun.pages = len(begun.run.records())
     begun.goes_on()

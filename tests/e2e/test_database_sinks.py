@@ -76,9 +76,9 @@ def test_a_server_that_is_away_for_a_while_loses_nothing(kind: str, tmp_path: Pa
         with run.aloud() as crawl:
             crawl.until("records", lambda: len(kept.rows()) >= 3)
             server.kill()
-            hurry("--data", run.data)
             crawl.until_told("records wait for it")
             server.start()
+            hurry("--data", run.data)
             assert crawl.ended() == 0, crawl.told
         assert json.loads(crawl.output.splitlines()[-1])["queued"] == 0
         assert kept.titles() == all_of(site, PAGES)

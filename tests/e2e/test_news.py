@@ -111,7 +111,7 @@ def test_a_killed_watch_goes_on_where_it_was(tmp_path: Path) -> None:
             process = run.start()
             wait_for(lambda share=share: len(room.log) >= share)  # type: ignore[misc]
             process.kill()
-            process.communicate(timeout=30)
+            process.communicate(timeout=60)
         seen = len(room.asked("/"))
         new = room.publish()
         with watching(run):

@@ -130,7 +130,7 @@ def test_workers_are_started_watched_and_stopped_on_two_machines_from_a_third(
         held = processes(nodes["east"])
         others = {row["pid"] for row in afar.rows("west")}
         nodes["east"].kill()
-        assert gone(held, 12)
+        assert gone(held)
         afar.until("word of it", lambda: {row["health"] for row in afar.rows("east")} == {"away"})
         assert {row["pid"] for row in afar.rows("west")} == others
         assert "node east: it is away" in afar.refused("start", "east", code=3)
@@ -165,7 +165,7 @@ def test_the_limit_holds_when_a_manager_is_killed_and_started_at_once(tmp_path: 
         node.kill()
         node.start()
         most = 0
-        deadline = time.monotonic() + 15
+        deadline = time.monotonic() + 60
         while time.monotonic() < deadline:
             living = [pid for pid in held if not gone([pid], 0)]
             new = [pid for pid in processes(node) if pid not in held]
@@ -212,7 +212,7 @@ def test_bad_orders_are_named_and_change_nothing(tmp_path: Path) -> None:
             tmp_path / "twin", "node", "--name", "east", "--store", url, "--workers", "0"
         )
         with twin:
-            assert twin.ended(30) == 2
+            assert twin.ended() == 2
             assert "node name 'east': another one on" in twin.told
         assert node.up
     assert command("nodes", "list", "--data", tmp_path / "none").code == 2
@@ -285,7 +285,7 @@ def test_a_crawl_goes_on_while_workers_come_and_go_and_is_watched(
         afar.told("start", "box")
         afar.running("box", 2)
         afar.told("stop", "box", "1")
-        assert crawl.ended(60) == 0
+        assert crawl.ended() == 0
         rows = afar.told("list")
         assert sum(row["pages"] for row in rows) > 0
         watch.until("a table", lambda: watch.output.count("PAGES/MIN") >= 2)

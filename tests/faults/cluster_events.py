@@ -199,7 +199,7 @@ class Events:
             rows = [row for node in store.living() for row in node.cli("CLUSTER", "SLOTS")]
             return all(row[2][1] != server.port for row in rows)
 
-        wait_until("the failover", taken_over, 30)
+        wait_until("the failover", taken_over)
         self._broke(self.failovers[-1], now_ms())
         self._after(self._between((1.0, 2.0)), "store", "start a replica of the", server.start)
         return self._note("a replica has taken over")

@@ -119,7 +119,7 @@ class LedgerWeb:
     ) -> None:
         assert self._process is not None
         # It ends when nobody holds the other end of its standard input any more.
-        self._process.communicate(timeout=10)
+        self._process.communicate(timeout=60)
 
     @property
     def entry(self) -> str:
