@@ -377,7 +377,9 @@ def test_error_pages_that_come_with_status_200_and_garbled_ones_are_named_and_co
         again = command("crawl", *plain.arguments, *plain.flags, *places)
         found = urls(site, plain)
         (tmp_path / "ruled").mkdir()
-        ruled = run_of(site, tmp_path / "ruled", '[detail.fields]\nname = "//h1/text()"\n')
+        ruled = run_of(
+            site, tmp_path / "ruled", '[detail.fields]\nname = "//h1/text()"\nprice = "//b"\n'
+        )
         aside = ruled.told()
         rows = rejects("--data", ruled.data)
         shown = json.loads(command("job", "show", "shop", "--data", ruled.data, "--json").out)

@@ -108,15 +108,16 @@ class Extraction:
             listed = self._list.read(page.document, sight)
             visit.filled = (LIST, *_found_in(listed))
             links = self._take_list(record, listed, lease, noindex=noindex)
-            if not listed.items and not noindex:
-                _mind_error_page(visit, page.document)
+            if not listed.items and not listed.unread and not noindex:
+                # Where the list is the result, an empty one is a result, too.
+                _mind_error_page(visit, page.document, keep=not self._continues)
             return links
         if not noindex:
             own = self._read_fields(rule, record, page.document, sight, lease)
             if rule in self._sets:
                 visit.filled = (rule, *own)
                 if self._sets[rule].has_few(own):
-                    _mind_error_page(visit, page.document)
+                    _mind_error_page(visit, page.document, keep=self._is_whole(rule, visit))
         return []
 
     def _read_fields(
@@ -137,6 +138,13 @@ class Extraction:
             record.outcome = Outcome.REJECTED
             record.error = "; ".join(filter(None, words))
         return own
+
+    def _is_whole(self, rule: str, visit: Visit) -> bool:
+        """Tell whether fields are required for a page, and all of them were found."""
+        assert visit.record is not None
+        data = visit.lease.data
+        requires = self._sets[rule].requires or bool(data and decode_carried(data).required)
+        return requires and visit.record.outcome != Outcome.REJECTED
 
     def _take_list(
         self, record: PageRecord, found: Listed, lease: Lease, *, noindex: bool
@@ -164,17 +172,22 @@ class Extraction:
         return links
 
 
-def _mind_error_page(visit: Visit, document: Document) -> None:
+def _mind_error_page(visit: Visit, document: Document, *, keep: bool) -> None:
     """Set the record of a page aside that says that there is nothing, and not what else it lacks.
 
-    What it may say is not looked for where the rules have found what they are for.
+    What it may say is not looked for where the rules have found what they are for. What is to be
+    kept has a note.
     """
     record = visit.record
     assert record is not None
     text = beginning(visible_texts(document))
     why = says_missing(record.title, text)
-    if why is not None:
-        visit.says_missing = True
+    if why is None:
+        return
+    visit.says_missing = True
+    if keep:
+        record.error = "; ".join(filter(None, (record.error, why)))
+    else:
         record.outcome = Outcome.REJECTED
         record.error = f"rule {visit.filled[0]}: field {WHOLE}: {why}"
 

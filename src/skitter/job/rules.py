@@ -80,7 +80,9 @@ class FieldRule(Part):
         description="A date or time in RFC 3339; a string says the form (`%d/%m/%Y`).",
     )
     required: bool = Field(
-        default=False, description="Without it the record is set aside, see `skitter job rejects`."
+        default=False,
+        description="Without it the record is set aside, see `skitter job rejects`. With all that"
+        " are required it never is: a page that looks like an error page has a note in `error`.",
     )
     fields: "Fields | None" = Field(
         default=None, description="A list of tables: these fields of every element found."

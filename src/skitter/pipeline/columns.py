@@ -56,7 +56,8 @@ COLUMNS = (
         "outcome",
         _TEXT,
         "What came of the visit: `ok`, `noindex`, `duplicate`, `refused`, `http_error`, `failed`"
-        " or `skipped`; `rejected` is in no output, see `skitter job rejects`.",
+        " or `skipped`; `rejected` (a required field is missing, or rules found next to nothing on"
+        " a page that says there is nothing) is in no output, see `skitter job rejects`.",
         always=True,
         repeats=True,
     ),

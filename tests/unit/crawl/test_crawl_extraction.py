@@ -5,7 +5,13 @@ from typing import Any
 import pytest
 
 from skitter.crawl.extraction import Extraction, Reject, read_rejects, reject_words
-from skitter.crawl.link_rules import LinkRules, RuledLink, decode_carried
+from skitter.crawl.link_rules import (
+    Carried,
+    LinkRules,
+    RuledLink,
+    decode_carried,
+    encode_carried,
+)
 from skitter.crawl.trip import Visit
 from skitter.frontier.model import Lease, Result
 from skitter.job.spec import check_job
@@ -132,6 +138,8 @@ def test_a_list_goes_on_until_a_page_has_the_items_of_the_one_before() -> None:
     ]
 
 
+SOLD = "<h1>Lamp</h1><p>Item no longer available</p>"
+SAYING = f"<title>Not found</title><p>{'The band sings of what it has lost. ' * 8}</p>"
 ERROR = "<title>404 Not Found</title><h1>Not found</h1><p>Nothing is here.</p>"
 
 
@@ -139,14 +147,17 @@ ERROR = "<title>404 Not Found</title><h1>Not found</h1><p>Nothing is here.</p>"
     ("html", "fields", "why"),
     [
         (ERROR, {"name": "//h1", "price": "//b"}, "404, Not Found"),
-        (ERROR, {"name": {"xpath": "//h1", "required": True}}, "404, Not Found"),
         (ERROR, {"price": {"xpath": "//b", "required": True}}, "404, Not Found"),
-        (ERROR, {"name": "//h1", "text": {"article": True}}, "404, Not Found"),
+        (ERROR, {"price": "//b", "text": {"article": True}}, "404, Not Found"),
         ("<title>A</title><p>您访问的页面不存在", {"name": "//h1"}, "不存在"),
         # What has what the rules are for is a page of its kind, whatever it is called.
         ("<title>404</title><h1>404</h1><b>7</b>", {"name": "//h1", "price": "//b"}, None),
         (f"<title>404</title><h1>404</h1><p>{'A car. ' * 90}", {"name": "//h1"}, None),
         ("<title>Lamp</title><h1>Lamp</h1>", {"name": "//h1", "price": "//b"}, None),
+        (SOLD, {"name": {"css": "h1::text", "required": True}}, None),
+        (SOLD, {"name": "//h1"}, None),
+        (SAYING, {"text": {"article": True}}, None),
+        (SOLD, {"text": {"article": True}}, "no longer available"),
     ],
 )
 def test_a_page_that_says_there_is_nothing_is_set_aside_for_that(
@@ -160,14 +171,34 @@ def test_a_page_that_says_there_is_nothing_is_set_aside_for_that(
         assert read_rejects(record.error) == [Reject("detail", "*", told[0])]
 
 
+def test_what_has_all_that_is_required_is_kept_whatever_it_says() -> None:
+    fields = {"name": {"xpath": "//h1", "required": True}, "price": "//b", "size": "//i"}
+    record, _ = read(SOLD, detail={"fields": fields})
+    note = 'looks like an error page: it says "no longer available"'
+    assert (record.outcome, record.error) == ("ok", note)
+    assert record.fields == {"name": "Lamp", "price": None, "size": None}
+    # What is required of a list is there as well when it came with the URL.
+    rules = {"from": "//li", "detail_url": "a/@href", "fields": {"b": fields["name"]}}
+    data = encode_carried(Carried(fields={"b": "Lamp"}, required=["b"]))
+    record, _ = read(SOLD, data=data, kind="list", list=rules, detail={"fields": {"price": "//b"}})
+    assert (record.outcome, record.error) == ("ok", note)
+
+
 def test_a_list_without_items_may_be_an_error_page() -> None:
-    rules = {"from": "//li", "continue": False}
+    rules = {"from": "//li", "detail_url": "a/@href"}
     record, _ = read(ERROR, kind="list", list=rules)
     assert read_rejects(record.error)[0][:2] == ("list", "*")
     record, _ = read(f"{ERROR}<li>x", kind="list", list=rules)
     assert record.outcome == "ok"
     record, _ = read("<title>Notices</title><p>None yet.", kind="list", list=rules)
     assert (record.outcome, record.error) == ("ok", None)
+
+
+def test_an_empty_list_that_is_itself_the_result_is_kept() -> None:
+    rules = {"from": "//li", "continue": False}
+    record, _ = read(ERROR, kind="list", list=rules)
+    assert (record.outcome, record.fields) == ("ok", {"items": []})
+    assert record.error == 'looks like an error page: it says "404, Not Found"'
 
 
 def test_a_job_without_rules_has_nothing_to_take() -> None:

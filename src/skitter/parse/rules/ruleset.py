@@ -84,6 +84,8 @@ class Fields:
         self._fields = compiled(rules)
         self._placed = [name for name, rule in rules.items() if not rule.article]
         """Those that say where they are: some text is on every page."""
+        self.requires = any(rule.required for rule in rules.values())
+        """Whether it says what makes a record of a page."""
 
     def __bool__(self) -> bool:
         return bool(self._fields)
@@ -97,8 +99,8 @@ class Fields:
 
     def has_few(self, found: Collection[str]) -> bool:
         """Tell whether a page had so few of the fields that it may be of another kind."""
-        own = sum(name in found for name in self._placed)
-        return own <= 1 or 2 * own < len(self._placed)
+        own, wanted = sum(name in found for name in self._placed), len(self._placed)
+        return not found or (own < wanted and (own <= 1 or 2 * own < wanted))
 
 
 class ListPage:
