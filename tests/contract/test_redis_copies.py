@@ -154,13 +154,19 @@ async def test_replicas_that_come_later_are_waited_for(rig: Rig, cluster: RedisC
     link = far_link(rig, cluster, "far")
     master = cluster.master_of(anchor_of(rig, link))
     line = line_to(rig, master)
-    line.copies, line.wait_from = 0, asyncio.get_running_loop().time() + 3600
+    line.copies, line.look_from = 0, asyncio.get_running_loop().time() + 3600
     before = waits(master)
     await rig.offer(link)
     assert (line.copies, waits(master)) == (0, before), "asked for again and again"
-    line.wait_from = 0.0
-    await rig.offer(far_link(rig, cluster, "second"))
-    assert (line.copies, waits(master)) == (1, before + 1)
+    line.look_from = 0.0
+    several = (far_link(rig, cluster, path) for path in ("second", "third", "fourth"))
+    await asyncio.gather(*(rig.offer(one) for one in several))
+    assert (line.copies, waits(master)) == (1, before + 3), "one who came meanwhile did not wait"
+    # Nor is it left alone after a look that found nothing, once a map of any reason names one.
+    line.copies, line.look_from = 0, asyncio.get_running_loop().time() + 3600
+    line.copies = 1
+    await rig.offer(far_link(rig, cluster, "fifth"))
+    assert waits(master) == before + 4
 
 
 @pytest.mark.usefixtures("patient")

@@ -318,7 +318,8 @@ class FrontierReader(Protocol):
         """Return the counters whose names begin so, by the ms in which each of their steps begins.
 
         Steps are ``10s``, ``minute``, ``hour`` and ``day``; those in which nothing was counted are
-        left out. ``until_ms`` is not part of the time. With ``exact`` it is that name alone.
+        left out. ``until_ms`` is not part of the time. With ``exact`` it is that name alone. Those
+        that are counted by host are among them where the name has a ``|`` already.
         """
 
     async def url_counts(self, urls: Sequence[str]) -> list[int]:

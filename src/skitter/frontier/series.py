@@ -14,7 +14,9 @@ MAX_NAME: Final = 300
 MOST_HOSTS: Final = 2_000
 """Hosts in one bucket, for each name; what else is counted goes to ``OTHER``."""
 OTHER: Final = "other"
-BY_HOST: Final = "|host="
+DIMENSION: Final = "|"
+"""What stands before the dimension that something is counted by."""
+BY_HOST: Final = f"{DIMENSION}host="
 """In a name: counted by host."""
 MOST_URLS: Final = 20_000
 """URLs of which it is known how often they were submitted; the rarest are forgotten."""
@@ -82,12 +84,17 @@ def shelved(counts: Mapping[str, int], at_ms: int) -> dict[Place, dict[str, int]
 
 
 def shelves_of(step: str, prefix: str, *, exact: bool) -> list[Shelf]:
-    """Return the shelves on which names that begin so are, or that very name is."""
+    """Return the shelves on which names that begin so are, or that very name is.
+
+    Hosts are many: what is counted by them is read where a dimension is asked for.
+    """
     if step not in STEPS:
         raise FrontierError(f"no step of a series: {step[:50]!r}; wanted {', '.join(STEPS)}")
     found = [shelf for shelf in SHELVES if shelf.step == step]
     if exact:
         return [shelf for shelf in found if shelf.hosts == (BY_HOST in prefix)]
+    if DIMENSION not in prefix:
+        return [shelf for shelf in found if not shelf.hosts]
     return [shelf for shelf in found if shelf.hosts or BY_HOST not in prefix]
 
 

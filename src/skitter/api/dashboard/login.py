@@ -54,8 +54,11 @@ async def login(request: Request, given: Credentials) -> Response:
     role = keys.role_of(given.token)
     if role is None:
         strangers: Strangers = request.app.state.strangers
-        strangers.refuse(request.scope)
-        await asyncio.sleep(_WRONG_S)
+        try:
+            strangers.refuse(request.scope)
+        finally:
+            # Also who is told to come back later has tried one more.
+            await asyncio.sleep(_WRONG_S)
         return problem(401, "the token is wrong", "token")
     answer = JSONResponse({"role": role.value})
     answer.set_cookie(

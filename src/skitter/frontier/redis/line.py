@@ -88,7 +88,9 @@ class Line:
         self.copies = 0
         """Replicas that the server has, as far as is known."""
         self.wait_from = -math.inf
-        """From when on its replicas are waited for, or looked for, in seconds of the event loop."""
+        """From when on its replicas are waited for, in seconds of the event loop."""
+        self.look_from = -math.inf
+        """From when on replicas are looked for where none is known."""
         self._on_break = on_break
         self.loading = asyncio.Lock()
         """Held by who loads functions into the server."""

@@ -29,7 +29,7 @@ _NOBODY = ClusterDownError("no server has the key", status_code="CLUSTERDOWN")
 
 _COPY = pack(["WAIT", 1, 500])
 COPIES_PAUSE_S = 5.0
-"""How long replicas that did not answer are not waited for, and none are looked for."""
+"""How long replicas that did not answer are not waited for, and none are looked for again."""
 
 
 class Call(NamedTuple):
@@ -181,9 +181,9 @@ class Nodes:
     ) -> list[Any]:
         """Ask again for what has no answer until everything has one."""
         work = _Work(keys, commands, copied=copied)
-        if copied and self._routes.cluster:
-            await self._find_copies(keys)
         with self._trouble.call() as waiting:
+            if copied and self._routes.cluster:
+                await self._find_copies(keys)
             while work.left:
                 faults = [fault for fault in await self._ask(work) if self._passes(fault, work)]
                 work.left = [fault.at for fault in faults]
@@ -198,14 +198,12 @@ class Nodes:
         """Ask now and then whether servers without replicas have got some since the last map."""
         now = asyncio.get_running_loop().time()
         lines = {line for line in map(self._routes.line_for, keys) if line is not None}
-        bare = [line for line in lines if not line.copies and now >= line.wait_from]
-        for line in bare:
-            line.wait_from = now + COPIES_PAUSE_S
+        bare = [line for line in lines if not line.copies and now >= line.look_from]
         if bare:
+            # Whoever comes meanwhile looks, too, and is answered together with this one.
             await self._routes.refresh(bare[0].place)
         for line in bare:
-            if line.copies:
-                line.wait_from = now
+            line.look_from = now + COPIES_PAUSE_S
 
     async def _ask(self, work: _Work) -> list[_Fault]:
         """Ask each server for its part of what is left, once."""
