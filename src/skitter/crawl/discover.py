@@ -183,6 +183,7 @@ class LinkFinder:
             return _Found(None, None, Code.SCHEME)
         is_jump = self._jumps and self._judge.is_jump(normal.url)
         if is_jump:
+            self._judge.met(normal.url)
             normal, is_jump = self._landed(normal)
         if normal.host in self.aliases.names:
             normal = self.under_kept_name(normal, origin.depth, origin.url)
@@ -194,6 +195,8 @@ class LinkFinder:
         if refusal is None and self._rules is not None and not is_jump:
             ruling = self._rules.decide(normal.url, normal.host, href, origin.areas)
             refusal = None if ruling.follow else Code.RULE
+        if refusal is None or ruling is not None:
+            self._judge.met(normal.url, ruling, placed=origin.areas is not None)
         if refusal is not None:
             self.cut[refusal] += 1
             return _Found(self.linked.key(normal.url, None), None, refusal)
@@ -332,6 +335,7 @@ class LinkFinder:
             if refusal is not None:
                 self.cut[refusal] += 1
                 continue
+            self._judge.met(normal.url)
             ruling = Ruling(None, follow=True, page_class=one.page_class)
             links.append(self.make_link(normal, deep, url, None, ruling, one.data))
         return links

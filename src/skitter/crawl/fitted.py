@@ -19,13 +19,16 @@ JUMPS: Final = "jump"
 
 
 class Fitted:
-    """Which rules for links have fitted a URL; told once for each."""
+    """Which rules for links have fitted a link; told once for each."""
 
     def __init__(self) -> None:
         self._names: set[str] = set()
         self._told: set[str] = set()
         self.saw = self._names.add
         """Takes the name of a rule that has."""
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._names
 
     def take(self) -> set[str]:
         """Return the rules that have fitted something for the first time since the last call."""

@@ -3,7 +3,7 @@
 The same judge answers the hot path (a code or None) and the person who asks why.
 """
 
-from skitter.crawl.fitted import JUMPS, Fitted
+from skitter.crawl.fitted import ARTICLES, JUMPS, Fitted, link_rule
 from skitter.crawl.jumps import Jumps
 from skitter.crawl.link_rules import LinkRules, Ruling
 from skitter.crawl.site_rules import SiteRules
@@ -30,12 +30,16 @@ class Judge:
         self._filter = LinkFilter(job.include, job.exclude)
         self._filters = bool(job.include or job.exclude)
         self.fitted = Fitted()
-        """Which of its rules have fitted a URL."""
-        self.links = LinkRules(job.links, self.fitted.saw) if job.links else None
+        """Which of its rules have fitted a link."""
+        self.links = LinkRules(job.links) if job.links else None
         """The job's link rules: for links of pages and what sitemaps list, not for starts."""
         self.follows_plain = job.kind is not Kind.LIST or bool(job.links)
         """Whether links are followed that no rule for fields has found."""
         self._jumps = Jumps.of(job)
+        self.articles = (
+            LinkFilter(job.article, ()) if job.article and job.kind is Kind.NEWS else None
+        )
+        """What a news job says of the addresses of articles."""
         skipped = job.http.skip_suffixes
         self._suffixes = SuffixFilter() if skipped is None else SuffixFilter(skipped)
 
@@ -49,10 +53,22 @@ class Judge:
 
     def is_jump(self, url: str) -> bool:
         """Tell whether a URL only leads on to another."""
-        if self._jumps is None or not self._jumps.has(url):
-            return False
-        self.fitted.saw(JUMPS)
-        return True
+        return self._jumps is not None and self._jumps.has(url)
+
+    def met(self, url: str, ruling: Ruling | None = None, *, placed: bool = False) -> None:
+        """Take note of the rules that fit a link, of a page or a sitemap.
+
+        ``placed`` says that it is known where on its page it is: without that, rules for parts of
+        pages are taken to fit, and may never have. Entries and questions are no links.
+        """
+        fitted = self.fitted
+        if ruling is not None and ruling.number is not None and (placed or not ruling.restricted):
+            fitted.saw(link_rule(ruling.number))
+        if self._jumps is not None and JUMPS not in fitted and self._jumps.has(url):
+            fitted.saw(JUMPS)
+        news = self.articles
+        if news is not None and ARTICLES not in fitted and news.refusal(url) is None:
+            fitted.saw(ARTICLES)
 
     def refusal(self, url: str, host: HostKey, depth: int = 0) -> Code | None:
         """Return why a link is not queued, as a code; None when it is."""
@@ -75,9 +91,11 @@ class Judge:
         return None if self.links is None or self.is_jump(url) else self.links.decide(url, host)
 
     def listed_refusal(self, url: str, host: HostKey, depth: int) -> Code | None:
-        """Return why a URL that no page has linked is not queued; None when it is."""
+        """Return why a URL that a sitemap or a jump link has is not queued; None when it is."""
         code = self.refusal(url, host, depth)
         ruling = self.ruling(url, host) if code is None else None
+        if code is None:
+            self.met(url, ruling)
         return Code.RULE if ruling is not None and not ruling.follow else code
 
     def explain(self, url: str, host: HostKey, depth: int = 0) -> Decision:

@@ -13,7 +13,6 @@ import msgspec
 import re2
 from turbohtml import Document, Element, Node, XPath
 
-from skitter.crawl.fitted import link_rule
 from skitter.job.rules import LinkRule
 from skitter.job.selectors import split_css
 from skitter.parse.follow import stripped
@@ -109,9 +108,7 @@ NO_RULE: Final = Ruling(None, follow=False)
 class LinkRules:
     """The rules of one job, compiled."""
 
-    def __init__(self, rules: Sequence[LinkRule], saw: Callable[[str], None] | None = None) -> None:
-        self._saw = saw or _unseen
-        """Told the name of each rule that fits."""
+    def __init__(self, rules: Sequence[LinkRule]) -> None:
         self._rules = [_Rule(rule, number) for number, rule in enumerate(rules)]
         self._patterns = _Patterns()
         for rule in self._rules:
@@ -150,7 +147,6 @@ class LinkRules:
         name = host_name(host)
         for rule in self._rules:
             if rule.fits(hits, name) and _is_within(rule, href, areas):
-                self._saw(rule.name)
                 return rule.ruling
         return NO_RULE
 
@@ -165,11 +161,10 @@ class LinkRules:
 class _Rule:
     """One rule."""
 
-    __slots__ = ("allow", "deny", "finders", "name", "ruling", "said")
+    __slots__ = ("allow", "deny", "finders", "ruling", "said")
 
     def __init__(self, said: LinkRule, number: int) -> None:
         self.said = said
-        self.name = link_rule(number)
         self.allow: frozenset[int] = frozenset()
         self.deny: frozenset[int] = frozenset()
         self.finders: list[Callable[[Document], Iterable[Node | str]]] = [
@@ -211,10 +206,6 @@ class _Rule:
                     parts[node] = True
         found.update(_target(link) for link in links if _is_inside(link, parts))
         return frozenset(found)
-
-
-def _unseen(_: str) -> None:
-    """Let it go where nobody counts."""
 
 
 def _target(link: Element) -> str:

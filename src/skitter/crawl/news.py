@@ -11,12 +11,10 @@ from typing import Final
 import msgspec
 
 from skitter.clock import Clock
-from skitter.crawl.fitted import ARTICLES
 from skitter.crawl.judge import Judge
 from skitter.crawl.traps.shape import template_of
 from skitter.crawl.trip import Visit
 from skitter.frontier.model import Lease
-from skitter.job.pattern import LinkFilter
 from skitter.job.spec import Job, Kind
 from skitter.parse.article.missing import beginning, says_missing
 from skitter.parse.page import ParsedPage
@@ -83,7 +81,7 @@ class News:
 
     def __init__(self, job: Job, judge: Judge, clock: Clock) -> None:
         self._judge = judge
-        self._articles = LinkFilter(job.article, ()) if job.article else None
+        self._articles = judge.articles
         self._clock = clock
         self.templates = Templates()
 
@@ -96,8 +94,6 @@ class News:
         """Return the queue for a link: that for articles where it is surely one."""
         if self._articles is not None:
             is_article = self._articles.refusal(url) is None
-            if is_article:
-                self._judge.fitted.saw(ARTICLES)
         else:
             is_article = self.templates.of(url) >= KNOWN
         return PageClass.DATA if is_article else PageClass.NAV

@@ -10,11 +10,15 @@ from hypothesis import strategies as st
 from skitter.crawl import discover
 from skitter.crawl.discover import LinkFinder
 from skitter.crawl.judge import Judge
+from skitter.crawl.news import News
 from skitter.crawl.relevance import Relevance
 from skitter.frontier.model import Link
+from skitter.parse.document import parse_page
+from skitter.parse.follow import FollowOptions
 from skitter.parse.page import ParsedPage
 from skitter.politeness.decision import Code
-from skitter.types import JobNumber
+from skitter.testing.virtual_clock import VirtualClock
+from skitter.types import HostKey, JobNumber
 from skitter.url.canonical import CanonicalRules
 from skitter.url.fingerprint import Fingerprinter
 from skitter.url.normalise import Normaliser
@@ -270,3 +274,43 @@ def test_a_page_with_too_many_links_gives_the_first_and_counts_the_rest(
     found = finder.links(page("/a", "/b", "/c", "/d", "/e"), HOME, 0)
     assert urls(found) == [f"{SITE}/{name}" for name in "abc"]
     assert finder.cut[Code.CROWD] == 2
+
+
+COUNTED: dict[str, Any] = {
+    "kind": "news",
+    "links": [{"allow": ["/a"], "restrict_css": ["main"]}, {"allow": ["/b"]}, {"allow": ["/c"]}],
+    "jump": ["/jump"],
+    "article": ["/b/"],
+}
+
+
+def test_rules_count_as_fitting_for_links_alone() -> None:
+    job = make_job(**COUNTED)
+    judge = Judge(job, Scope(job.scope, job.entries))
+    finder = LinkFinder(job, JobNumber(3), judge, NORMALISER)
+    finder.news = News.of(job, judge, VirtualClock())
+    for path in ("/a", "/b/1", "/c", "/jump"):
+        # An entry, a page that is visited and a URL that somebody asks about.
+        normal = NORMALISER.absolute(f"{SITE}{path}")
+        finder.make_link(normal, 0, ruling=finder.entry_ruling(normal))
+        judge.ruling(normal.url, normal.host)
+        judge.explain(normal.url, normal.host)
+    assert judge.fitted.take() == set()
+    # What a sitemap lists may be in no such part of any page.
+    for path in ("/a", "/c"):
+        assert judge.listed_refusal(f"{SITE}{path}", HostKey("site.test"), 1) is None
+    assert judge.fitted.take() == {"links[2]"}
+    finder.links(page("/a", "/b/1"), HOME, 0)
+    assert judge.fitted.take() == {"links[1]", "article"}
+    html = b'<a href="/jump?1">x</a><main><a href="/a?1">x</a></main>'
+    read = parse_page(html, "text/html", HOME, follow=FollowOptions(keep=True))
+    finder.links(read, HOME, 0)
+    assert judge.fitted.take() == {"links[0]", "jump"}
+
+
+def test_where_a_jump_link_leads_counts_as_a_link() -> None:
+    job = make_job(**COUNTED)
+    judge = Judge(job, Scope(job.scope, job.entries))
+    finder = LinkFinder(job, JobNumber(3), judge, NORMALISER)
+    finder.links(page("/jump?to=http://site.test/b/1"), HOME, 0)
+    assert judge.fitted.take() == {"jump", "links[1]", "article"}
