@@ -16,6 +16,8 @@ ITEM_FIELD: Final = "fields."
 """What stands before the name of a list's field where rules are counted."""
 ARTICLES: Final = "article"
 JUMPS: Final = "jump"
+COUNTED: Final = "counted"
+"""Stands among the rules that have fitted where their links are counted from the first page on."""
 
 
 class Fitted:
@@ -29,6 +31,11 @@ class Fitted:
 
     def __contains__(self, name: str) -> bool:
         return name in self._names
+
+    def begin(self, totals: Totals) -> None:
+        """Say with the first pages of a job, and only with them, that rules are counted."""
+        if not totals.pages:
+            self.saw(COUNTED)
 
     def take(self) -> set[str]:
         """Return the rules that have fitted something for the first time since the last call."""
@@ -71,7 +78,8 @@ def unmatched(job: Job, filled: Mapping[str, int]) -> dict[str, int]:
 def warnings_of(job: Job, totals: Totals, marks: Collection[str]) -> list[str]:
     """Return in words what a job says that has come to nothing so far.
 
-    ``marks`` are the names under which rules for links are kept that have fitted.
+    ``marks`` are the names under which rules for links are kept that have fitted. Of a job that has
+    begun where nobody counted them it is not known.
     """
     nothing = unmatched(job, totals.filled)
     told = [f"rule {rule} found nothing on {_pages(n)}" for rule, n in nothing.items()]
@@ -79,7 +87,7 @@ def warnings_of(job: Job, totals: Totals, marks: Collection[str]) -> list[str]:
     rules = [link_rule(number) for number in range(len(job.links))]
     rules += [JUMPS] if job.jump else []
     rules += [ARTICLES] if job.article and job.kind is Kind.NEWS else []
-    if totals.ok:
+    if totals.ok and COUNTED in fitted:
         left = (rule for rule in rules if rule not in fitted)
         told += [f"rule {rule} fits no link of {_pages(totals.ok)}" for rule in left]
     return [*job.unused, *told]

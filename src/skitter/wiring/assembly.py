@@ -179,9 +179,11 @@ class Assembly:
         linked = equipment.finder.linked
         linked.mark_name = linked_mark(self._number, self._store.member)
         linked.restore(await reader.mark(linked.mark_name))
+        totals = Totals.of(await reader.tallies(self._number))
+        equipment.judge.fitted.begin(totals)
         if equipment.drift is not None:
             equipment.drift.prefix = drift_mark(self._number)
-            equipment.drift.restore(Totals.of(await reader.tallies(self._number)).filled)
+            equipment.drift.restore(totals.filled)
             equipment.drift.take_up(read_alarms(await reader.marks(equipment.drift.prefix)))
         if equipment.news is not None:
             stored = await reader.marks(templates_mark(self._number))

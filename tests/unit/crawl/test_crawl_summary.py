@@ -6,7 +6,7 @@ from crawl_rig import fake_lease
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skitter.crawl.fitted import unmatched, warnings_of
+from skitter.crawl.fitted import Fitted, unmatched, warnings_of
 from skitter.crawl.summary import tally_of
 from skitter.crawl.totals import Totals
 from skitter.crawl.trip import Visit
@@ -90,11 +90,14 @@ def test_rules_for_links_that_fitted_nothing_are_told_with_the_pages_tried() -> 
     said = {"links": [{"allow": ["/a"]}, {"allow": ["/b"]}], "jump": ["/to"], "article": ["/x"]}
     job = check_job({"kind": "news", **said}, "test")
     assert warnings_of(job, Totals(), ()) == []
-    assert warnings_of(job, Totals(ok=1), ("fitted:3:links[0]", "fitted:3:article")) == [
+    some = ("fitted:3:counted", "fitted:3:links[0]", "fitted:3:article")
+    assert warnings_of(job, Totals(ok=1), some) == [
         "rule links[1] fits no link of 1 page",
         "rule jump fits no link of 1 page",
     ]
-    every = {"fitted:3:links[0]", "fitted:3:links[1]", "fitted:3:jump"}
+    # Nobody has looked at the links of its first pages.
+    assert warnings_of(job, Totals(ok=1), some[1:]) == []
+    every = {"fitted:3:counted", "fitted:3:links[0]", "fitted:3:links[1]", "fitted:3:jump"}
     assert warnings_of(job, Totals(ok=1_200), every) == ["rule article fits no link of 1,200 pages"]
     site = check_job(said, "test")
     assert warnings_of(site, Totals(ok=5), every) == ["article: only kind news uses it, not site"]
@@ -199,3 +202,10 @@ def test_a_page_cut_off_as_a_trap_is_in_no_total() -> None:
 
 def test_what_a_later_version_counts_is_passed_over() -> None:
     assert Totals.of({"pages": 3, "moons": 2}) == Totals(pages=3)
+
+
+def test_that_rules_are_counted_is_said_with_the_first_pages_of_a_job() -> None:
+    fresh, old = Fitted(), Fitted()
+    fresh.begin(Totals())
+    old.begin(Totals(pages=1))
+    assert (fresh.take(), fresh.take(), old.take()) == ({"counted"}, set(), set())
