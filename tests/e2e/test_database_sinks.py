@@ -77,8 +77,8 @@ def test_a_server_that_is_away_for_a_while_loses_nothing(kind: str, tmp_path: Pa
             crawl.until("records", lambda: len(kept.rows()) >= 3)
             server.kill()
             crawl.until_told("records wait for it")
+            hurry("--data", run.data)  # an operator is heard meanwhile
             server.start()
-            hurry("--data", run.data)
             assert crawl.ended() == 0, crawl.told
         assert json.loads(crawl.output.splitlines()[-1])["queued"] == 0
         assert kept.titles() == all_of(site, PAGES)

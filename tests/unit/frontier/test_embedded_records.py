@@ -10,6 +10,7 @@ from embedded_rig import LEASE_MS, EmbeddedRig
 from skitter.errors import SinkError, SkitterError, StoreUnavailable
 from skitter.frontier.embedded.intake import Intake
 from skitter.frontier.model import Ack, JobState, Lease, Receipt, Result
+from skitter.types import HostKey
 
 MARK = "job:1:sink:memory"
 
@@ -140,6 +141,26 @@ async def test_what_waits_behind_a_slow_output_has_no_effect_before_its_turn(
     outputs.go_on.set()
     await asyncio.gather(first, second)
     assert await rig.frontier.mark("mine") == b"x"
+
+
+async def test_news_and_other_jobs_do_not_wait_for_a_job_whose_output_is_away(
+    rig: EmbeddedRig, outputs: Outputs
+) -> None:
+    """Its database may be away for hours: settings are heard, and everyone else goes on."""
+    [lease] = await rig.leases(1)
+    other = await rig.add_job("other")
+    [theirs] = await rig.leases(2, host=HostKey("other.example"), job=other)
+    outputs.go_on.clear()
+    first = asyncio.create_task(rig.frontier.ack([listed(lease)]))
+    await turns()
+    await asyncio.wait_for(rig.frontier.ack([], news={"settings:x": b"1"}), 30)
+    assert await rig.frontier.mark("settings:x") == b"1"
+    await asyncio.wait_for(rig.end(theirs), 30)
+    assert (await rig.frontier.counts(other)).done == 1
+    assert not first.done()
+    outputs.go_on.set()
+    await first
+    assert await safe(rig) == (1, b"1")
 
 
 # Leases

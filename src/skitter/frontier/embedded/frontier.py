@@ -6,7 +6,9 @@ a grant of an earlier opening is refused.
 
 import asyncio
 import secrets
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 from skitter.clock import Clock, SystemClock
@@ -74,7 +76,7 @@ class EmbeddedFrontier(Questions):
         """Sync to disk before an ack returns. Without it only a power cut can lose acks."""
         self.records: RecordWriter | None = None
         """Where listed records go before their acks; None where nobody wants them."""
-        self._recording = asyncio.Lock()
+        self._recording: defaultdict[JobNumber, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._torn: dict[JobNumber, Exception] = {}
         """Jobs whose outputs may hold records that were not acked, and why."""
 
@@ -165,15 +167,27 @@ class EmbeddedFrontier(Questions):
     ) -> Receipt:
         """End leases and queue what their pages linked to, in one step with marks and news."""
         kept = {**(marks or {}), **(news or {})}
-        if self.records is None:
+        if self.records is None or (news and not acks and not marks):
+            # What an operator says waits for no output: one may be away for hours.
             receipt = self._end(acks, kept)
         else:
-            async with self._recording:
+            async with self._in_turn(acks):
                 receipt = await self._record(self.records, acks, kept)
         if news:
             self._core.version += 1
         await self._sync()
         return receipt
+
+    @asynccontextmanager
+    async def _in_turn(self, acks: Sequence[Ack]) -> AsyncIterator[None]:
+        """Let acks of a job take effect in the order in which they came, and marks after them all.
+
+        Jobs do not wait for each other: the database of one may be away.
+        """
+        async with AsyncExitStack() as stack:
+            for job in sorted({ack.lease.job for ack in acks} or self._recording):
+                await stack.enter_async_context(self._recording[job])
+            yield
 
     def _end(self, acks: Sequence[Ack], marks: Mapping[str, bytes]) -> Receipt:
         self._handout.reap()
