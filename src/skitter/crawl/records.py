@@ -55,9 +55,9 @@ def lead_to(visit: Visit, trip: Trip, target: NormalUrl) -> PageRecord:
 
 
 _LASTING = (
-    "outcome", "page_class", "content_type", "encoding", "bytes", "digest", "title", "description",
-    "image", "author", "published", "language", "canonical", "text", "n_links", "fields",
-    "media", "duplicate_of", "truncated",
+    "outcome", "error", "page_class", "content_type", "encoding", "bytes", "digest", "title",
+    "description", "image", "author", "published", "language", "canonical", "text", "n_links",
+    "fields", "media", "duplicate_of", "truncated",
 )  # fmt: skip
 """What stays as it was where nothing has changed."""
 

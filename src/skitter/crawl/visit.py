@@ -295,7 +295,7 @@ class Visitor:
         ruled = self._extract(visit, page, trip, noindex=directives.noindex)
         if visit.filled and equipment.drift is not None:
             equipment.drift.saw(visit.filled)
-        _flag(visit, visit.record, page)
+        _flag(visit, visit.record, page, judged=equipment.news is not None or bool(visit.filled))
         self._compare(visit.record, page, trip)
         if equipment.aliases is not None:
             visit.alike = equipment.aliases.saw(
@@ -375,13 +375,17 @@ class Visitor:
         return self._with.finder.links(page, trip.url, lease.depth, lease.rank)
 
 
-def _flag(visit: Visit, record: PageRecord, page: ParsedPage) -> None:
-    """Say of a page that is kept what may be wrong with it."""
+def _flag(visit: Visit, record: PageRecord, page: ParsedPage, *, judged: bool) -> None:
+    """Say of a page that is kept what may be wrong with it.
+
+    Where it was ``judged`` by its fields and by what it says, its title says nothing more.
+    """
     # What was cut off was perhaps cut within a character.
     visit.garbled = page.unread > 0 and not record.truncated
     if record.outcome != Outcome.OK or record.error is not None:
         return
-    record.error = title_says_missing(record.title)
-    visit.says_missing = record.error is not None
+    if not judged:
+        record.error = title_says_missing(record.title)
+        visit.says_missing = record.error is not None
     if visit.garbled and record.error is None:
         record.error = f"not all of its bytes are {record.encoding}: {page.unread} unreadable"

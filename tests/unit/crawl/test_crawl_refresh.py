@@ -11,6 +11,7 @@ from turbohtml import Node
 from skitter.fetch.browser.base import Rendered, Renderer, Sheet
 from skitter.parse.rules.field import Sight
 from skitter.parse.rules.ruleset import Fields, Picked
+from skitter.testing.fake_fetcher import page
 from skitter.types import PageClass
 
 PERIOD_S = 600
@@ -87,6 +88,31 @@ async def test_a_page_is_asked_for_on_condition_until_it_is_read_by_other_rules(
     [fourth] = await next_visits(rig)
     assert (fourth["fields"], fourth["changed"]) == ({"name": HOME}, False)
     assert conditions(rig) == [None, '"1"']
+
+
+@pytest.mark.parametrize(
+    ("job", "says"),
+    [
+        ({}, 'looks like an error page: it says "404, Not Found"'),
+        # What has its fields, or says more than an error page does, is none for its title alone.
+        (PRICE, None),
+        ({"detail": {"fields": {"size": "//i", "shape": "//u"}}}, None),
+        ({"kind": "news"}, None),
+    ],
+)
+async def test_a_title_speaks_for_a_page_that_was_not_judged_otherwise(
+    web: Web, open_rig: OpenRig, job: dict[str, Any], says: str | None
+) -> None:
+    html = f"<title>404 Not Found</title><b>12.50</b>{PROSE * 3}"
+    web[HOME] = page(HOME, html, headers={"content-type": "text/html", "etag": '"1"'})
+    rig = await open_rig(**job)
+    await rig.offer(HOME)
+    [first] = await visits(rig)
+    assert (first["outcome"], first["error"]) == ("ok", says)
+    assert (await rig.totals()).error_pages == (says is not None)
+    web.status(HOME, 304)
+    [second] = await next_visits(rig)
+    assert (second["outcome"], second["error"], second["changed"]) == ("ok", says, False)
 
 
 class Prices:
