@@ -1,12 +1,14 @@
 """Commands with --api say and do what they do with --data and --store, beside ``skitter up``."""
 
 import json
+import os
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from clusters import ManyHosts
-from crawling import Ended, command
+from crawling import SKITTER, Ended, command
 from service import ADMIN, TOKENS, Up
 from stores import own_store, wait_until
 
@@ -98,6 +100,26 @@ def test_records_come_out_byte_for_byte(place: Place, tmp_path: Path) -> None:
     out = tmp_path / "pages.csv"
     ended = command("job", "export", "--out", out, *place.api)
     assert (ended.code, out.exists()) == (0, True), ended.err
+
+
+def test_a_reader_that_leaves_early_is_no_reason_to_complain(place: Place) -> None:
+    for how in (place.direct, place.api):
+        reading, writing = os.pipe()
+        os.close(reading)
+        try:
+            ended = subprocess.run(
+                [SKITTER, "job", "export", "many", *how],
+                stdout=writing,
+                stderr=subprocess.PIPE,
+                text=True,
+                # Each line goes out by itself, and so the first one already has no reader.
+                env={**os.environ, "PYTHONUNBUFFERED": "1"},
+                check=False,
+                timeout=60,
+            )
+        finally:
+            os.close(writing)
+        assert (ended.returncode, ended.stderr) == (141, "")
 
 
 def test_seeds_come_out_the_same(place: Place) -> None:

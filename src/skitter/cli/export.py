@@ -2,7 +2,8 @@
 
 import json
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -69,9 +70,17 @@ async def _refuse_own_output(export: Export) -> None:
 
 async def _records(export: Export) -> int:
     await _refuse_own_output(export)
-    lines = _counted(_source(export), show=export.out is not None)
-    if export.out is not None:
-        return await write_all(export.out, lines, overwrite=export.force)
+    # Whoever reads may leave before the end: the connection is closed then, not by chance later.
+    async with (
+        aclosing(_source(export)) as found,
+        aclosing(_counted(found, show=export.out is not None)) as lines,
+    ):
+        if export.out is not None:
+            return await write_all(export.out, lines, overwrite=export.force)
+        return await _print(lines)
+
+
+async def _print(lines: AsyncIterator[bytes]) -> int:
     count = 0
     async for line in lines:
         sys.stdout.buffer.write(line)
@@ -80,7 +89,7 @@ async def _records(export: Export) -> int:
     return count
 
 
-def _source(export: Export) -> AsyncIterator[bytes]:
+def _source(export: Export) -> AsyncGenerator[bytes, None]:
     if export.warc is not None:
         if not export.warc.is_dir():
             raise ConfigError(f"--warc {export.warc}: no such directory")
@@ -92,7 +101,7 @@ def _place(export: Export) -> Where:
     return place_of_job(export.job, export.place)
 
 
-async def _counted(lines: AsyncIterator[bytes], *, show: bool) -> AsyncIterator[bytes]:
+async def _counted(lines: AsyncIterator[bytes], *, show: bool) -> AsyncGenerator[bytes, None]:
     """Pass lines on and show how many there are, where someone watches."""
     count, show = 0, show and sys.stderr.isatty()
     async for line in lines:

@@ -2,7 +2,7 @@
 
 import json
 import random
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import AsyncExitStack, aclosing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -102,7 +102,7 @@ async def ask(where: Where, question: Question) -> AsyncGenerator[bytes, None]:
             yield line
 
 
-async def complete_answer(where: Where, question: Question) -> AsyncIterator[bytes]:
+async def complete_answer(where: Where, question: Question) -> AsyncGenerator[bytes, None]:
     """Yield the lines of a list, and raise when it breaks off before its end."""
     async with aclosing(ask(where, question)) as lines:
         async for line in lines:
@@ -168,7 +168,7 @@ def read_archived(archive: Mapping[str, object]) -> ArchivedPage:
     return ArchivedPage(first.head, _decoded(found.payload, found.content_encoding, found.url))
 
 
-async def archived_records(directory: Path, job: str | None) -> AsyncIterator[bytes]:
+async def archived_records(directory: Path, job: str | None) -> AsyncGenerator[bytes, None]:
     """Yield the page records that an archive holds, as lines of JSON."""
     from skitter.pipeline.archive.read import records_in  # noqa: PLC0415  for archives alone
 
