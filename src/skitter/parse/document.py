@@ -39,7 +39,7 @@ def parse_page(
     encoding, text = read_text(body, media)
     page = read_document(parse_document(text), encoding, url, follow=follow)
     page.cut = len(text) > MAX_PARSED_CHARS
-    page.unread = unread_places(body, text)
+    page.unread = unread_places(body, text, encoding)
     return page
 
 

@@ -25,8 +25,9 @@ from skitter.parse.prescan import declared_encoding
 _BOMS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xfe\xff", "utf-16be"), (b"\xff\xfe", "utf-16le"))
 _BOM_STARTS = frozenset(mark[:2] for mark, _ in _BOMS)
 _DEFAULT = "windows-1252"
-_SAID = "\ufffd".encode()
 _CODECS = {"utf-8": "utf-8", "utf-16le": "utf-16-le", "utf-16be": "utf-16-be"}
+# As the standard has it, GBK is read like GB18030. No other encoding has U+FFFD.
+_SAID = dict.fromkeys(("gb18030", "gbk"), "\ufffd".encode("gb18030"))
 
 # A short GBK or Big5 text can be well-formed UTF-8 by chance (about one character in six is);
 # this many continuation bytes cannot.
@@ -64,14 +65,19 @@ def decode(body: bytes, encoding: str) -> str:
     return text.removeprefix("\ufeff")
 
 
-def unread_places(body: bytes, text: str) -> int:
-    """Return at how many places of a body there were no characters to read.
+def unread_places(body: bytes, text: str, encoding: str) -> int:
+    """Return at how many places of a body there were no characters of its encoding to read.
 
     A page may itself say U+FFFD, which is no fault of its bytes.
     """
     if text.isascii() or "\ufffd" not in text:
         return 0
-    return max(0, text.count("\ufffd") - body.count(_SAID))
+    if codec := _CODECS.get(encoding):
+        # The same bytes may be halves of two characters of UTF-16: they are read to tell.
+        said = body.decode(codec, "ignore").count("\ufffd")
+    else:
+        said = body.count(_SAID[encoding]) if encoding in _SAID else 0
+    return max(0, text.count("\ufffd") - said)
 
 
 def _judge(body: bytes, media: MediaType) -> tuple[str, str | None]:

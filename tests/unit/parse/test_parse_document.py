@@ -273,6 +273,9 @@ def test_any_header_and_url_are_taken(body: bytes, content_type: str, url: str) 
     assert parse_page(body, content_type, url).encoding
 
 
+REPLACED = f"<p>{'中文网页内容' * 9} � twice �</p>"
+
+
 @pytest.mark.parametrize(
     ("body", "header", "unread"),
     [
@@ -282,6 +285,14 @@ def test_any_header_and_url_are_taken(body: bytes, content_type: str, url: str) 
         ("<p>中文网页内容</p>".encode() * 9 + b"\xff <p>\xc3(</p>", "text/html; charset=utf-8", 2),
         ("<p>中文网页内容</p>".encode("gbk") * 9 + b"<p>\xff</p>", "text/html; charset=gbk", 1),
         ("<p>caf\xe9</p>".encode("latin-1"), "text/html", 0),
+        (REPLACED.encode("gb18030"), "text/html; charset=gb18030", 0),
+        (REPLACED.encode("gb18030") + b"<p>\xff</p>", "text/html; charset=gbk", 1),
+        # These bytes are what UTF-8 has for U+FFFD, and three characters here.
+        ("<p>锟斤拷 中文网页</p>".encode("gbk") * 9 + b"<p>\xff</p>", "text/html; charset=gbk", 1),
+        (f"\ufeff{REPLACED}".encode("utf-16-le"), "text/html", 0),
+        (f"\ufeff{REPLACED}".encode("utf-16-be"), "text/html", 0),
+        # A half of a pair alone, and one U+FFFD that is none: it begins within a character.
+        (f"\ufeff{REPLACED}\ufd00ÿ".encode("utf-16-le") + b"\x00\xd8<\x00", "text/html", 1),
     ],
 )
 def test_bytes_that_are_no_characters_are_counted(body: bytes, header: str, unread: int) -> None:
