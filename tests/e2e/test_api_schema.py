@@ -183,6 +183,10 @@ def test_every_operation_is_described(up: Up) -> None:
             if body is not None:
                 [content] = body["content"].values()
                 assert _examples(content, described), f"{name} has no example"
+    for model in ("Found", "PageRow"):
+        # A page that came has something there as well, unlike what the name says.
+        error = described["components"]["schemas"][model]["properties"]["error"]
+        assert "with the outcome `ok`" in error["description"]
 
 
 def _examples(content: Any, described: Any) -> Any:

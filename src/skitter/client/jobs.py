@@ -129,7 +129,11 @@ class PageRow(Message):
     redirects: list[str] = []
     status: int | None = None
     outcome: str
-    error: str | None = None
+    error: str | None = Field(
+        default=None,
+        description="Why it failed or was refused, in words; with the outcome `ok`, what may be"
+        " wrong with the page that came.",
+    )
     depth: int
     page_class: str
     referrer: str | None = None

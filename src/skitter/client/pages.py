@@ -84,7 +84,11 @@ class Found(Message):
     url: str
     """As it was asked for."""
     found: bool
-    error: str | None = None
+    error: str | None = Field(
+        default=None,
+        description="Why there is no page, in words; with the outcome `ok`, what may be wrong with"
+        " the page that came, such as that it looks like an error page.",
+    )
     job: str | None = None
     requested_url: str | None = None
     final_url: str | None = None
