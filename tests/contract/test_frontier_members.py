@@ -159,6 +159,20 @@ async def test_a_job_at_its_limit_does_not_hold_up_others_on_the_same_hosts(rig:
     assert taken == ["a", "c", "d"]
 
 
+async def test_pages_that_were_set_aside_use_up_the_limit_until_they_pass(rig: Rig) -> None:
+    small = await rig.add_job("small", pages=2)
+    await rig.offer(*[rig.link("x", host, job=small) for host in MANY_HOSTS[:5]])
+    first, second = await rig.take()
+    await rig.end(first, tally=(("aside", 1), ("rejected", 1)))
+    await rig.end(second, tally=(("pages", 1),))
+    rig.tick(1)
+    assert await rig.take() == []
+    await rig.add_job("small", pages=3)
+    await rig.end(await rig.take_one(), tally=(("pages", 1), ("aside", -1)))
+    rig.tick(1)
+    assert len(await rig.take()) == 1, "one that has passed is no longer counted twice"
+
+
 async def test_a_limit_that_is_raised_lets_a_job_go_on(rig: Rig) -> None:
     small = await rig.add_job("small", pages=1)
     await rig.offer(*[rig.link("x", host, job=small) for host in MANY_HOSTS[:3]])

@@ -86,6 +86,19 @@ def test_fields_are_in_records_and_what_lacks_one_is_set_aside(
     assert why["record"]["outcome"] == "rejected"
 
 
+@pytest.mark.parametrize("where", ["directory", "redis", "workers"])
+def test_a_limit_of_pages_holds_where_a_required_field_is_never_found(
+    site: SmallSite, tmp_path: Path, where: str
+) -> None:
+    flags = {"redis": ["--store", own_store()], "workers": ["--workers", "1"]}.get(where, [])
+    rules = '[detail.fields]\nname = {css = "h7::text", required = true}\n'
+    run = run_of(site, tmp_path, rules, *flags, "--concurrency", "1")
+    ended = summary(run.finish("--pages", "2"))
+    assert (ended["pages"], ended["rejected"]) == (0, 2)
+    assert "Stopped by the pages limit" in run.told("--pages", "3")
+    assert summary(run.finish())["rejected"] == len(SHOP)
+
+
 def test_links_are_followed_as_the_first_rule_that_fits_says(
     site: SmallSite, tmp_path: Path
 ) -> None:

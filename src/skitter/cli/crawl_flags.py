@@ -74,7 +74,7 @@ Pages = Annotated[
     int | None,
     typer.Option(
         metavar="N",
-        help="Stop after N pages; default no limit.",
+        help="Stop after N pages, those set aside among them; default no limit.",
         rich_help_panel=_REACH,
     ),
 ]

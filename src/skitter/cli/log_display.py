@@ -41,6 +41,7 @@ def progress(stats: CrawlStats) -> dict[str, int]:
         "ok": stats.ok,
         "failed": stats.failed,
         "refused": stats.refused,
+        "rejected": stats.rejected,
         "queued": stats.queued,
         "in_flight": stats.in_flight,
         "bytes": stats.bytes,

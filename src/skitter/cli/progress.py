@@ -104,7 +104,9 @@ class View:
 
     def _left(self, stats: CrawlStats) -> str:
         limit = self._page_limit
-        seconds = self._meter.time_left(None if limit is None else max(0, limit - stats.pages))
+        seconds = self._meter.time_left(
+            None if limit is None else max(0, limit - stats.pages - stats.aside)
+        )
         about = "" if seconds is None else f"about {wording.roughly(seconds)}"
         if stats.left is None:
             return about or "not known yet"
@@ -227,6 +229,7 @@ def _counted(stats: CrawlStats) -> list[Fact]:
         ("failed", stats.failed),
         ("refused", stats.refused),
         ("duplicates", stats.duplicates),
+        ("set aside", stats.rejected),
         ("dropped", stats.dropped),
     )
     return [(label, wording.count(number)) for label, number in named if number]

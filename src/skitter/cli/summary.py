@@ -17,7 +17,10 @@ _ENDS = {
     "waiting": "Nothing may be fetched for a while",
     CANCELLED: "Cancelled, the records so far are kept",
 }
-_JSON_FIELDS = ("pages", "ok", "failed", "refused", "duplicates", "media", "queued", "seconds")
+_JSON_FIELDS = (
+    *("pages", "ok", "failed", "refused", "duplicates", "rejected", "media", "queued"),
+    "seconds",
+)
 
 
 def summary_json(summary: Summary) -> dict[str, object]:

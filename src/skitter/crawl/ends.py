@@ -34,7 +34,7 @@ class Stand(msgspec.Struct, frozen=True):
 
 
 def stand_of(entry: JobEntry, counts: Counts, pages: int) -> Stand:
-    """Return how a running job stands that has had so many pages."""
+    """Return how a running job stands that has had so many pages, those set aside among them."""
     if not counts.pending:
         # One that was never offered anything is still being added.
         return Stand(entry.id, FINISHED if counts.done or counts.dead else "", goes_on=False)

@@ -77,7 +77,7 @@ class Crawl:
         self._clock = parts.works.clock
         self._places = places
         self._totals = parts.totals
-        self._pages_before = parts.totals.pages
+        self._pages_before = parts.totals.used
         self._was_finished = False
         self._seeds: Iterator[str] | None = None
         parts.totals.show(self.stats)
@@ -161,7 +161,7 @@ class Crawl:
         while True:
             began = self._clock.boot()
             counts = await self._show()
-            self.engine.others_have(self._totals.pages, counts.leased)
+            self.engine.others_have(self._totals.used, counts.leased)
             took_s = self._clock.boot() - began
             await asyncio.sleep(self._until_next_look(took_s) if shared else STATS_S)
 
@@ -210,7 +210,7 @@ class Crawl:
             errors=dict(totals.errors),
             waiting_until=_rfc3339(waits) if waits is not None else None,
             # Whoever fetched them: the pages of others are pages of this run, too.
-            finished_before=self._was_finished and totals.pages == self._pages_before,
+            finished_before=self._was_finished and totals.used == self._pages_before,
             trouble=await self._trouble(),
             cut={code.value: n for code, n in self._with.finder.cut.items()},
             sitemaps=totals.sitemaps,

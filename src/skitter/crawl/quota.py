@@ -15,13 +15,14 @@ SETTLED = 16
 class Quota:
     """Counts the pages of one run, beside those of earlier runs and of other members.
 
+    Those that are set aside are among them: a wrong rule must not let a crawl go on without end.
     ``live`` is how many leases of its own job the run has at a moment.
     """
 
     def __init__(self, stats: CrawlStats, options: EngineOptions) -> None:
         self._stats = stats
         self._options = options
-        self._pages = stats.pages
+        self._pages = stats.pages + stats.aside
         self._bytes = stats.bytes
         self._others_pages = 0
         self._others_leased = 0
@@ -53,7 +54,7 @@ class Quota:
 
         Others may have brought the last page that was wanted since they were last heard of.
         """
-        self.others_have(Totals.of(await reader.tallies(job)).pages, leased=0, live=0)
+        self.others_have(Totals.of(await reader.tallies(job)).used, leased=0, live=0)
         return self.reached(live=0)
 
     def _left(self, live: int) -> int:
@@ -73,6 +74,10 @@ class Quota:
         elif visit.media is not None:
             self._bytes += visit.media.bytes or 0
             stats.run_bytes += visit.media.bytes or 0
+        elif visit.aside is not None:
+            self._pages += not visit.comes_again
+            self._bytes += visit.aside.bytes or 0
+            stats.run_bytes += visit.aside.bytes or 0
         # Most sitemaps are guessed at, and what the trap guard cuts has a list of its own.
         is_page = visit.lease.role is Role.PAGE and (visit.record is None or record is not None)
         if visit.reason and is_page and visit.result is not Result.DEFER:

@@ -6,7 +6,7 @@ from pathlib import Path
 from skitter.crawl.totals import ERROR, RULE, STATUS
 from skitter.crawl.traps.guard import Cut
 from skitter.crawl.trip import Visit
-from skitter.frontier.model import PAGES, Tally
+from skitter.frontier.model import ASIDE, PAGES, Tally
 from skitter.pipeline.record import PageRecord
 from skitter.types import Outcome, Role
 
@@ -17,8 +17,10 @@ def tally_of(visit: Visit) -> Tally:
         counted = "again" if visit.comes_again else PAGES
         told = _tally_page(visit.page, visit.reason)
         return ((counted, 1), *told, *_tally_faults(visit), *_tally_rules(visit))
-    if visit.record is not None and visit.record.outcome == Outcome.REJECTED:
-        aside = (("rejected", 1), ("body_bytes", visit.record.bytes or 0))
+    if visit.aside is not None:
+        aside: Tally = (("rejected", 1), ("body_bytes", visit.aside.bytes or 0))
+        if not visit.comes_again:
+            aside = ((ASIDE, 1), *aside)
         return (*aside, *_tally_faults(visit), *_tally_rules(visit))
     if visit.record is not None and visit.lease.role is Role.SITEMAP:
         return _tally_sitemap(visit.record, guessed=not visit.lease.referrer)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from skitter.crawl.ends import Ends, Stand, stand_of
 from skitter.crawl.totals import Totals
 from skitter.frontier.base import FrontierReader
-from skitter.frontier.model import PAGES, JobState
+from skitter.frontier.model import JobState, pages_used
 from skitter.observability.stats import CrawlStats
 from skitter.types import JobNumber
 
@@ -67,7 +67,7 @@ class Survey:
             total.update(counted)
             if not runs:
                 continue
-            counts, pages = await self._reader.counts(job), counted.get(PAGES, 0)
+            counts, pages = await self._reader.counts(job), pages_used(counted)
             stands[job] = stand_of(entry, counts, pages)
             queued += counts.pending
             room = counts.pending if entry.pages is None else max(0, entry.pages - pages)

@@ -24,6 +24,8 @@ class Totals:
     """Of the duplicates, those left out because their host is another name of their site."""
     rejected: int = 0
     """Pages whose records were set aside for want of a field; not among the pages."""
+    aside: int = 0
+    """Of those, the ones that a limit of pages counts: each page once."""
     body_bytes: int = 0
     sitemaps: int = 0
     sitemap_urls: int = 0
@@ -46,6 +48,11 @@ class Totals:
     """Pages on which each rule set was read ("detail"), and on which each of its fields was found
     ("detail.title")."""
 
+    @property
+    def used(self) -> int:
+        """How much of its limit of pages the job has used up."""
+        return self.pages + self.aside
+
     @staticmethod
     def of(tallies: Mapping[str, int]) -> "Totals":
         """Read what the tallies of a job's acks add up to."""
@@ -66,5 +73,6 @@ class Totals:
         """Copy the counts a person watches."""
         stats.pages, stats.ok, stats.failed = self.pages, self.ok, self.failed
         stats.refused, stats.duplicates = self.refused, self.duplicates
+        stats.rejected, stats.aside = self.rejected, self.aside
         stats.bytes = self.body_bytes
         stats.status_codes, stats.errors = Counter(self.status_codes), Counter(self.errors)

@@ -67,6 +67,13 @@ class Visit:
         return record if is_listed(record.page_class, record.outcome) else None
 
     @property
+    def aside(self) -> PageRecord | None:
+        """The record of a page that came and was set aside."""
+        if self.record is None or self.record.outcome != Outcome.REJECTED:
+            return None
+        return self.record
+
+    @property
     def media(self) -> PageRecord | None:
         """The record of a picture, film or sound that came."""
         if self.record is None or self.lease.role is not Role.MEDIA:

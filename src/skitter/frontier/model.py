@@ -4,7 +4,7 @@ They are msgspec structs: made once per link or per page on the hot path, where 
 dataclass costs several times more.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import IntEnum, StrEnum
 from typing import Literal
 
@@ -274,6 +274,16 @@ JOB_MARKS = ("job", "scope", "traps", "linked", "aliases", "templates", "drift",
 """How the names of marks begin that go with their job."""
 PAGES = "pages"
 """The tally that counts the pages of a job."""
+ASIDE = "aside"
+"""The tally that counts those of its pages that came and were set aside: they are in no output, and
+a limit of pages is used up by them all the same."""
+LIMITED = (PAGES, ASIDE)
+
+
+def pages_used(tallies: Mapping[str, int]) -> int:
+    """Return how much of its limit of pages a job with such tallies has used up."""
+    return sum(tallies.get(name, 0) for name in LIMITED)
+
 
 SeenKind = Literal["exact", "compact", "bloom"]
 MOST_GROUPS = 16

@@ -47,7 +47,8 @@ class Limits(Part):
     """How much the whole job may take."""
 
     pages: Pages | None = Field(
-        default=None, description="Stop after this many pages; none = no limit."
+        default=None,
+        description="Stop after this many pages, those set aside among them; none = no limit.",
     )
     time: RunSeconds | None = Field(
         default=None, description="Stop a run after this many seconds; none = no limit."

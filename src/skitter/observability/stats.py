@@ -21,6 +21,10 @@ class CrawlStats:
     """Not fetched or not kept because of robots, the address guard, the scope or the media type."""
     duplicates: int = 0
     """Redirects to a known URL and bodies that equal an earlier page's."""
+    rejected: int = 0
+    """Set aside for want of a field; not among the pages."""
+    aside: int = 0
+    """Of those, the ones that a limit of pages counts."""
     queued: int = 0
     """Waiting, in flight or scheduled for a later try."""
     left: int | None = None

@@ -77,7 +77,7 @@ class JobKeeper:
         reader, job = self._store.reader, Job.from_json(entry.spec)
         counts = await reader.counts(number)
         totals = Totals.of(await reader.tallies(number))
-        ended = await self._limits.stopped_by(number, entry, totals.pages, counts)
+        ended = await self._limits.stopped_by(number, entry, totals.used, counts)
         at_work = await self._at_work()
         return job_facts(entry, job, counts, totals, ended, at_work=at_work)
 

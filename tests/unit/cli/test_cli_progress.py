@@ -80,6 +80,13 @@ def shown(view: View, stats: CrawlStats) -> str:
     return "\n".join(lines)
 
 
+def test_pages_that_were_set_aside_are_shown_once_there_are_any() -> None:
+    view, stats = View(), CrawlStats(pages=3)
+    assert "set aside" not in dict(view.lines(stats)[0])
+    Totals(pages=3, rejected=2).show(stats)
+    assert dict(view.lines(stats)[0])["set aside"] == "2"
+
+
 def test_the_view_shows_every_counter_that_says_something() -> None:
     now = iter([0.0, 1.0, 65.0])
     view = View(monotonic=lambda: next(now), wall_ms=lambda: 1_000)

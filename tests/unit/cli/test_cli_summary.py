@@ -14,12 +14,13 @@ def text(**changes: object) -> str:
 
 
 def test_json_has_exactly_the_promised_counters() -> None:
-    assert summary_json(summary(queued=4)) == {
+    assert summary_json(summary(queued=4, rejected=2)) == {
         "pages": 12,
         "ok": 8,
         "failed": 1,
         "refused": 2,
         "duplicates": 1,
+        "rejected": 2,
         "media": 0,
         "queued": 4,
         "seconds": 1.235,

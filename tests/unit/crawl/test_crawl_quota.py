@@ -51,6 +51,19 @@ def test_a_limit_of_pages_counts_earlier_runs_others_and_what_is_under_way() -> 
     assert made.reached(0) == ""
 
 
+def test_a_page_that_is_set_aside_counts_for_the_limits() -> None:
+    made = quota(CrawlStats(pages=1, aside=1), pages=4, bytes=300)
+    aside = page()
+    assert aside.record is not None
+    aside.record.outcome = Outcome.REJECTED
+    made.ended(aside)
+    assert (made.most(64, 0), made.reached(0)) == (1, "")
+    made.ended(aside)
+    assert (made.most(64, 0), made.reached(0)) == (0, "pages limit")
+    made.ended(aside)
+    assert made.reached(1) == "bytes limit"
+
+
 @pytest.mark.parametrize(("leased", "reached"), [(0, "pages limit"), (1, "")])
 def test_a_limit_is_reached_when_nothing_under_way_may_miss_it(leased: int, reached: str) -> None:
     made = quota(CrawlStats(pages=3), pages=5)

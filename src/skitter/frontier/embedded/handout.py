@@ -21,7 +21,7 @@ from skitter.frontier.embedded.layout import (
 )
 from skitter.frontier.embedded.leases import Held
 from skitter.frontier.embedded.lines import RANK_MASK, Entry
-from skitter.frontier.model import PAGES, SCORED_RANKS, Claim, Freed, JobState, Lease
+from skitter.frontier.model import SCORED_RANKS, Claim, Freed, JobState, Lease, pages_used
 from skitter.types import JobNumber
 
 DUE_BATCH = 256
@@ -80,8 +80,8 @@ class Handout:
 
     def _room(self, job: JobNumber, pages: int) -> int:
         core = self._core
-        ended = core.tallies.get(job, {}).get(PAGES, 0)
-        return pages - ended - core.registry.counts[job].leased
+        used = pages_used(core.tallies.get(job, {}))
+        return pages - used - core.registry.counts[job].leased
 
     def _holds_back(self, queue: Queue, now_ms: int) -> bool:
         """Tell whether a host lets a busy one go first whose next URL scores much better."""

@@ -8,7 +8,7 @@ others lease between a reading and the claim behind it.
 import asyncio
 from collections.abc import Mapping
 
-from skitter.frontier.model import PAGES, JobEntry, JobState
+from skitter.frontier.model import LIMITED, JobEntry, JobState
 from skitter.frontier.redis.core import Core
 from skitter.types import JobNumber
 from skitter.url.partition import TAGS
@@ -71,11 +71,12 @@ class Limits:
         asked: list[tuple[str, tuple[str, ...]]]
         # Leases first: a page that is acked meanwhile counts twice for a moment, not never.
         asked = [(keys.counts(tag, job), ("l", "q", "s")) for tag in range(TAGS)]
-        asked += [(keys.tallies(tag, job), (PAGES,)) for tag in range(TAGS)]
+        asked += [(keys.tallies(tag, job), LIMITED) for tag in range(TAGS)]
         rows = await self._core.nodes.run_many(
             [(key, ("HMGET", key, *fields)) for key, fields in asked]
         )
-        used = sum(int(row[0]) for row in rows if row[0] is not None)
+        used = sum(int(row[0] or 0) for row in rows[:TAGS])
+        used += sum(int(n or 0) for row in rows[TAGS:] for n in row)
         lives = any(int(n or 0) > 0 for row in rows[:TAGS] for n in row)
         now = asyncio.get_running_loop().time()
         room = pages - used
