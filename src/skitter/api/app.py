@@ -13,6 +13,7 @@ from skitter.api.headers import SecureHeaders
 from skitter.api.idempotency import Idempotency
 from skitter.api.limits import LimitGate, Limits
 from skitter.api.metrics.requests import Counted, RequestCounts
+from skitter.api.query import known_query
 from skitter.api.strangers import Strangers
 from skitter.client.base import ErrorBody
 from skitter.wiring.service import Service
@@ -21,8 +22,8 @@ ERRORS = (400, 401, 403, 404, 408, 409, 412, 413, 422, 429, 503)
 """What may be answered in place of what was asked for."""
 DESCRIPTION = """\
 Jobs, pages, sites and machines of a Skitter service. Every request but `/healthz` needs a token:
-`Authorization: Bearer TOKEN`. Every error has one shape. Lists come in pages: give `next` as
-`after`."""
+`Authorization: Bearer TOKEN`. Every error has one shape; names that a call does not know, in its
+query or its body, are refused (422). Lists come in pages: give `next` as `after`."""
 
 BUSIEST = ("lookup", "resolve")
 """Routes that are asked most, by far; one after the other is tried for each request."""
@@ -48,7 +49,8 @@ def create_app(service: Service, limits: Limits | None = None) -> FastAPI:
     description.install(app)
     found = {module.name for module in pkgutil.iter_modules(routes.__path__)}
     for name in (*BUSIEST, *sorted(found - set(BUSIEST))):
-        app.include_router(import_module(f"{routes.__name__}.{name}").router)
+        router = import_module(f"{routes.__name__}.{name}").router
+        app.include_router(router, dependencies=[known_query])
     # The last one added is the first to see a request.
     app.add_middleware(Idempotency, service=service)
     app.add_middleware(LimitGate, limits=limits)

@@ -44,6 +44,32 @@ async def test_what_is_not_there_is_told_in_the_one_shape(here: Served) -> None:
     assert (answer.status_code, answer.json()["error"]["code"]) == (405, "method_not_allowed")
 
 
+@pytest.mark.parametrize(
+    ("path", "field", "words"),
+    [
+        ("/v1/jobs?sate=paused", "sate", 'sate: unknown parameter; did you mean "state"?'),
+        ("/v1/jobs/x/pages?class=nav&outcom=ok", "outcom", 'did you mean "outcome"?'),
+        ("/v1/events?typs=page", "typs", 'did you mean "types"?'),
+        ("/v1/stats/series?name=pages&zz", "zz", "wanted one of name, "),
+        ("/v1/me?x=1", "x", "x: unknown parameter; this call takes none"),
+        ("/v1/jobs?%E5%90%8D=1", "名", "名: unknown parameter; wanted one of "),
+    ],
+)
+async def test_a_query_that_is_misspelt_is_refused(
+    here: Served, path: str, field: str, words: str
+) -> None:
+    answer = await here.http.get(path)
+    assert answer.status_code == 422
+    error = answer.json()["error"]
+    assert (error["code"], error["field"]) == ("invalid", field)
+    assert words in error["message"]
+
+
+async def test_what_is_outside_of_the_api_is_asked_with_any_query(here: Served) -> None:
+    for path in ("/healthz?probe=1", "/metrics?probe=1", "/openapi.json?v=2"):
+        assert (await here.http.get(path)).status_code == 200, path
+
+
 async def test_the_service_is_no_member(here: Served) -> None:
     rows = await here.service.ask({"nodes": "list"})
     assert [row["member"] for row in rows if row["node"] != "up"] == []
