@@ -148,6 +148,8 @@ class ResolveAnswer(Message):
     ticket: str
     done: bool
     results: list[Resolved]
+    left_out: int = 0
+    """URLs of the text beyond what one call resolves."""
 
 
 class FetchWish(Wish):

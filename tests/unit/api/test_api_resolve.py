@@ -257,9 +257,29 @@ async def test_an_age_without_end_is_refused(here: Served) -> None:
     assert (answer.status_code, answer.json()["error"]["field"]) == (422, "max_age")
 
 
+async def test_a_text_without_urls_has_no_results(here: Served) -> None:
+    told = await resolve(here, text="see you at nine")
+    assert (told.done, told.results, told.left_out) == (True, [], 0)
+    later = await here.http.get(f"/v1/resolve/{told.ticket}")
+    assert ResolveAnswer.model_validate_json(later.content) == told
+
+
+async def test_what_is_too_much_for_one_call_is_counted(here: Served) -> None:
+    given = [f"no url {n}" for n in range(298)]
+    # Two of them have room, and one is there twice.
+    text = " ".join(f"https://user@{n}.test:99999/" for n in (1, 2, 3, 4, 5, 5))
+    told = await resolve(here, *given, text=text)
+    assert (len(told.results), told.left_out) == (300, 3)
+    assert told.results[-1].url == "https://user@2.test:99999/"
+    later = await here.http.get(f"/v1/resolve/{told.ticket}")
+    assert later.json()["left_out"] == 3
+    assert (await resolve(here, *given, text="none")).left_out == 0
+
+
 async def test_nothing_to_resolve_and_readers_are_refused(here: Served) -> None:
-    answer = await here.http.post("/v1/resolve", json={"text": "nothing here"})
-    assert (answer.status_code, answer.json()["error"]["field"]) == (422, "urls")
+    for body in ({}, {"urls": [], "text": ""}):
+        answer = await here.http.post("/v1/resolve", json=body)
+        assert (answer.status_code, answer.json()["error"]["field"]) == (422, "urls")
     async with here.client("reader") as reader:
         refused = await reader.post("/v1/resolve", json={"urls": ["https://a.test/"]})
         assert refused.status_code == 403

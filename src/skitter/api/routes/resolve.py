@@ -13,7 +13,7 @@ from skitter.client.pages import MAX_RESOLVE, MAX_WAIT_S, ResolveAnswer, Resolve
 from skitter.crawl.resolve.load import Overloaded
 from skitter.crawl.resolve.resolver import Answer, Asked
 from skitter.crawl.room import NoRoom
-from skitter.url.find import find_urls
+from skitter.url.find import MAX_CANDIDATES, find_urls
 from skitter.wiring.resolve import resolver_of
 
 router = APIRouter(prefix="/v1/resolve", tags=["pages"])
@@ -30,8 +30,13 @@ async def resolve(
     The answer comes at once, or after `wait` seconds at most; what is pending then can be asked for
     with the ticket, for a day.
     """
+    urls, left_out = _urls(wish)
     asked = Asked(
-        urls=_urls(wish), max_age_s=wish.max_age, wait_s=wish.wait, media=",".join(wish.media)
+        urls=urls,
+        max_age_s=wish.max_age,
+        wait_s=wish.wait,
+        media=",".join(wish.media),
+        left_out=left_out,
     )
     try:
         return _told(await resolver_of(service).submit(asked))
@@ -50,17 +55,22 @@ async def resolved(
     return _told(await resolver_of(service).answer(ticket, wait))
 
 
-def _urls(wish: ResolveWish) -> list[str]:
-    """Return the URLs that are given and those in the text, each once."""
-    urls = dict.fromkeys(wish.urls)
-    room = MAX_RESOLVE - len(urls)
-    if wish.text and room:
-        urls |= dict.fromkeys(find_urls(wish.text, room))
-    if not urls:
+def _urls(wish: ResolveWish) -> tuple[list[str], int]:
+    """Return the URLs that are given and those in the text, each once, and how many are too many.
+
+    A text without any is one of many messages, and no mistake.
+    """
+    if not wish.urls and not wish.text:
         raise ApiError(422, "urls: wanted one URL or more, in urls or in text", "urls")
-    return list(urls)
+    urls = list(dict.fromkeys([*wish.urls, *find_urls(wish.text, MAX_CANDIDATES)]))
+    return urls[:MAX_RESOLVE], max(0, len(urls) - MAX_RESOLVE)
 
 
 def _told(answer: Answer) -> Response:
-    told = {"ticket": answer.ticket, "done": answer.is_done(), "results": answer.results}
+    told = {
+        "ticket": answer.ticket,
+        "done": answer.is_done(),
+        "results": answer.results,
+        "left_out": answer.left_out,
+    }
     return Response(_encode(told), media_type="application/json")

@@ -43,6 +43,8 @@ class Answer:
 
     ticket: str
     results: list[Resolved]
+    left_out: int = 0
+    """URLs of a text that were too many."""
 
     def is_done(self) -> bool:
         """Whether nothing is pending any more."""
@@ -57,6 +59,8 @@ class Asked:
     max_age_s: float
     wait_s: float = 0.0
     media: str = ""
+    left_out: int = 0
+    """URLs that were too many to be among these."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,6 +92,8 @@ class Resolver:
     async def submit(self, asked: Asked) -> Answer:
         """Take URLs; raises ``Overloaded`` or ``NoRoom`` when too many were taken already."""
         desk = self._with
+        if not asked.urls:
+            return await self._nothing()
         # First of all: a lane that is new to this process has to be looked into.
         await desk.intake.lane()
         at_ms = desk.clock.now_ms()
@@ -100,11 +106,18 @@ class Resolver:
         judged = await desk.intake.judge(asked.urls, known, asked.media)
         wanted = [one for one in judged if one.is_wanted]
         items = [one.item for one in judged]
-        ticket = Ticket(at_ms=at_ms, max_age_ms=max_age_ms, media=asked.media, items=items)
+        ticket = Ticket(
+            at_ms=at_ms,
+            max_age_ms=max_age_ms,
+            media=asked.media,
+            items=items,
+            left_out=asked.left_out,
+        )
         written = await desk.tickets.write(ticket)
         if wanted:
             await desk.load.admit(len(wanted))
-        answer = Answer(ticket=written.key, results=self._results(ticket, pages))
+        results = self._results(ticket, pages)
+        answer = Answer(ticket=written.key, results=results, left_out=ticket.left_out)
         _name(answer, judged)
         with desk.arrivals.watch(_urls(wanted)) as bell:
             await asyncio.gather(self._keep([written]), self._queue(wanted))
@@ -112,12 +125,22 @@ class Resolver:
             await self._wait(answer, ticket, bell, asked.wait_s)
         return answer
 
+    async def _nothing(self) -> Answer:
+        """Answer for a text without URLs, which is no reason to make the lane."""
+        ticket = Ticket(at_ms=self._with.clock.now_ms(), max_age_ms=0, items=[])
+        written = await self._with.tickets.write(ticket)
+        await self._keep([written])
+        return Answer(ticket=written.key, results=[])
+
     async def answer(self, key: str, wait_s: float) -> Answer:
         """Answer for a ticket; raises ``NotFound`` where there is none."""
         ticket = await self._with.tickets.get(key)
         if ticket is None:
             raise NotFound(f"ticket {key}: there is none, or its time is over")
-        answer = Answer(ticket=key, results=[Resolved(item.url) for item in ticket.items])
+        results = [Resolved(item.url) for item in ticket.items]
+        answer = Answer(ticket=key, results=results, left_out=ticket.left_out)
+        if not results:
+            return answer
         waits = [item.url for item in ticket.items if not item.stopped and not item.cached]
         queued = await self._with.intake.queued_as(waits)
         names = dict(zip(waits, queued, strict=False))

@@ -40,6 +40,7 @@ class Ticket(msgspec.Struct, frozen=True, kw_only=True):
     max_age_ms: int
     media: str = ""
     items: list[Item]
+    left_out: int = 0
 
     @property
     def since_ms(self) -> int:
