@@ -115,6 +115,7 @@ def test_other_settings_under_the_same_id_are_refused(many: ManyHosts, tmp_path:
     url = own_store()
     run = many.run(tmp_path / "one", "--store", url, "--pages", "2")
     summary(run.finish())
+    assert "paused (pages limit)" in command("job", "list", "--store", url).out
     for more, said in (
         (["--depth", "1"], "with other settings (depth is"),
         (["--out", str(tmp_path / "more.csv")], "this crawl writes to"),

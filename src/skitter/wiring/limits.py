@@ -67,8 +67,9 @@ class JobLimits:
         if not counts.pending:
             # Records that were rejected are no pages, and the URLs are done all the same.
             return FINISHED if pages or counts.done or counts.dead else ""
-        if entry.state is not JobState.RUN:
-            return (await self._run(job)).stopped_by
+        if entry.state is not JobState.RUN and (why := (await self._run(job)).stopped_by):
+            return why
+        # Also of one that is paused: so a crawl of a shared store leaves a job at its limit.
         return PAGES_LIMIT if entry.pages is not None and pages >= entry.pages else ""
 
     async def tend(self) -> None:

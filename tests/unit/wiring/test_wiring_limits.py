@@ -115,6 +115,9 @@ async def test_the_limit_of_pages_and_the_end_are_named_as_well(jobs: Jobs) -> N
     assert await jobs.standing(job) == ("run", "")
     await jobs.fetch(3)
     assert await jobs.standing(job) == ("run", "pages limit")
+    await jobs.frontier.set_job_state(job, JobState.PAUSE)
+    assert await jobs.standing(job) == ("pause", "pages limit"), "as a crawl of a shared store does"
+    await jobs.frontier.set_job_state(job, JobState.RUN)
     await jobs.add(urls=4, pages=5)
     await jobs.fetch(1)
     assert await jobs.standing(job) == ("run", "finished")
