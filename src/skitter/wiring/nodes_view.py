@@ -16,8 +16,11 @@ from skitter.cluster.manager.roster import ALL_KINDS, ListedWorker, State
 from skitter.url.partition import SLOTS
 
 Facts = dict[str, object]
+SILENT = "silent"
 WORRY_MS = 1_500
 """A member that has been silent for this long is worth a word."""
+NODE_WORRY_MS = 2_500
+"""The same of a node, whose signs of life are two seconds apart."""
 FORGET_MS = 7 * 86_400_000
 """A node that has been silent for this long is not listed any more."""
 
@@ -137,11 +140,13 @@ def _health(
         return "ended"
     if not node.is_there:
         return node.health
+    if node.silent_ms is not None and node.silent_ms > NODE_WORRY_MS:
+        return SILENT
     if worker.state is not State.RUNNING:
         return worker.state.value
     if member is None:
         return "joining" if everyone.has_table else "ok"
-    return "silent" if member.silent_ms > WORRY_MS else "ok"
+    return SILENT if member.silent_ms > WORRY_MS else "ok"
 
 
 def _stray(member: KnownMember, now_ms: int) -> Facts:
@@ -154,7 +159,7 @@ def _stray(member: KnownMember, now_ms: int) -> Facts:
         "pages": member.pages,
         "pages_per_minute": round(member.pages / minutes, 1) if minutes else 0.0,
         "in_flight": member.in_flight,
-        "health": "silent" if member.silent_ms > WORRY_MS else "ok",
+        "health": SILENT if member.silent_ms > WORRY_MS else "ok",
         "heartbeat_s": _seconds(member.silent_ms),
         "since": _time(member.since_ms),
         "managed": False,

@@ -64,11 +64,20 @@ def test_a_worker_is_told_of_by_its_node_and_by_the_table_of_members() -> None:
     assert (row["health"], row["restarts"], row["share"]) == ("joining", 2, None)
 
 
+def test_a_node_that_was_killed_is_not_joining() -> None:
+    readings = {1: Reading(member="m")}
+    nodes = [node(running(1), silent_ms=3_000, readings=readings)]
+    [row] = rows_of(Everyone(now_ms=NOW, nodes=nodes, has_table=True))
+    assert (row["health"], row["heartbeat_s"]) == ("silent", 3.0)
+
+
 @pytest.mark.parametrize(
     ("worker", "silent_ms", "member_silent_ms", "health"),
     [
         (running(1), 500, 200, "ok"),
         (running(1), 500, 2_000, "silent"),
+        (running(1), 3_000, 200, "silent"),
+        (running(1, state=State.STOPPING), 3_000, 200, "silent"),
         (running(1), 60_000, 200, "away"),
         (running(1), None, 200, "away"),
         (running(1, state=State.RESTING, ended="signal SIGKILL"), 500, 200, "resting"),

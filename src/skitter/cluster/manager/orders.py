@@ -10,6 +10,7 @@ import random
 import secrets
 from collections.abc import Iterable
 from difflib import get_close_matches
+from pathlib import PurePath
 from typing import Final
 
 import msgspec
@@ -151,6 +152,9 @@ class NodeOrders:
 
     async def logs(self, node: str, wanted: ReadLogs) -> dict[int, Piece]:
         """Return lines of a worker's log, or of all at work, by their numbers."""
+        state = await self.node(node)
+        if not state.is_there:
+            raise FrontierError(f"node {node}: {_where_logs_are(state)}")
         return (await self._give(node, wanted)).logs
 
     async def _find(self, name: str) -> NodeState | None:
@@ -249,6 +253,15 @@ def _answer(text: bytes) -> Answer | None:
         return decode_answer(text) if text else None
     except msgspec.MsgspecError:
         return None
+
+
+def _where_logs_are(state: NodeState) -> str:
+    """Say of a node that cannot be asked why, and where its logs can be read."""
+    why = _absence(state).partition("; ")[0]
+    folders = {str(PurePath(worker.log).parent) for worker in state.report.workers if worker.log}
+    place = f"in {folders.pop()}" if folders else "in its data directory"
+    machine = state.report.machine or "its machine"
+    return f"{why}; its logs are on {machine}, {place}"
 
 
 def _absence(state: NodeState) -> str:

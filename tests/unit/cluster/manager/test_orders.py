@@ -123,6 +123,12 @@ async def test_a_node_that_is_away_is_told_nothing(tmp_path: Path) -> None:
     before = dict(marks.kept)
     with pytest.raises(FrontierError, match="node a: it was stopped; start it there with"):
         await operator(marks).stop("a", 1)
+    with pytest.raises(FrontierError) as refused:
+        await operator(marks).logs("a", ReadLogs())
+    report = decode_report(marks.kept[list_mark("a")])
+    folder = Path(report.workers[0].log).parent
+    said = f"node a: it was stopped; its logs are on {report.machine or 'its machine'}, in {folder}"
+    assert str(refused.value) == said
     assert marks.kept == before
 
 
