@@ -212,7 +212,9 @@ def test_a_service_that_ends_is_missed_and_found_again(visit: Visit) -> None:
     os.kill(master, signal.SIGSTOP)  # or it is back before the page says so, after 2 s
     try:
         _kill_service(visitor)
-        page.get_by_text("Connection lost.").wait_for()
+        # What it says is shown two seconds later.
+        told = "document.getElementById('popup').ariaHidden === 'false'"
+        visitor.until("Connection lost", lambda: page.evaluate(told))
     finally:
         os.kill(master, signal.SIGCONT)
     visitor.until("its return", lambda: _is_connected(page), 60)

@@ -165,7 +165,7 @@ def test_a_job_is_governed(place: Place) -> None:
     file = place.job("slow", polite={"delay": 30})
     assert command("job", "add", file, *place.api).code == 0
     with Client(place.up.url, ADMIN) as client:
-        wait_until("URLs wait", lambda: client.job("slow").queued > 0, 60)
+        wait_until("URLs wait", lambda: client.job("slow").queued > 1, 60)
         assert command("job", "pause", "slow", *place.api).code == 0
         wait_until("nothing is under way", lambda: client.job("slow").leased == 0, 60)
         queued = client.job("slow").queued
