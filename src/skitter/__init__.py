@@ -16,6 +16,10 @@ else:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         return getattr(import_module(homes[name]), name)
 
+    def __dir__():
+        """Name the clients as well, though they are not loaded yet."""
+        return sorted({*globals(), *__all__})
+
 
 __version__ = "0.1.0"
 
