@@ -413,3 +413,59 @@ def test_error_pages_that_come_with_status_200_and_garbled_ones_are_named_and_co
     assert "error pages   1" in aside
     assert [(row["rule"], row["field"], row["reason"]) for row in rows] == [("detail", "*", says)]
     assert (shown["error_pages"], shown["garbled"]) == (1, 1)
+
+
+@pytest.mark.parametrize("where", ["directory", "redis"])
+def test_what_was_set_aside_is_tried_again_once_the_rule_is_mended(
+    site: SmallSite, tmp_path: Path, where: str
+) -> None:
+    flags = ["--store", own_store()] if where == "redis" else []
+    broken = '[detail.fields]\nname = {css = "h7::text", required = true}\n'
+    run = run_of(site, tmp_path, broken, *flags)
+    assert summary(run.finish())["rejected"] == len(SHOP)
+    place = flags or ["--data", str(run.data)]
+
+    run = run_of(site, tmp_path, broken.replace("h7", "h1"), *flags)
+    told = command("job", "rejects", "shop", *place, "--again")
+    assert told.code == 0, told.err
+    assert told.out.splitlines()[0] == f"job shop: {len(SHOP)} pages queued once more"
+    assert "0 pages queued" in command("job", "rejects", *place, "--again").out
+    asked = len(site.asked)
+    ended = summary(run.finish())
+    assert len(site.asked) - asked >= len(SHOP)
+    assert (ended["pages"], ended["ok"], ended["rejected"]) == (3, 3, len(SHOP) - 3)
+    assert "warnings" not in ended, "what an earlier rule has found says nothing of this one"
+    kept = {path: record["visit"] for path, record in urls(site, run).items()}
+    assert kept == {"/p/1": 2, "/p/2": 2, "/private/x": 2}
+    left = {row["url"].removeprefix(site.url("")) for row in rejects(*place)}
+    assert left == set(SHOP) - set(kept)
+
+
+def test_a_page_that_is_tried_again_keeps_what_its_list_said_of_it(tmp_path: Path) -> None:
+    pages = {
+        "/": '<li><a href="/n/1">1</a><i>Monday</i></li><li><a href="/n/2">2</a><i>Friday</i></li>',
+        "/n/1": "<h1>One</h1>",
+        "/n/2": "<h1>Two</h1>",
+    }
+    rules = """kind = "list"
+[list]
+from = "//li"
+detail_url = "a/@href"
+fields.day = {xpath = "i/text()", required = true}
+[detail.fields]
+title = {css = "h7::text", required = true}
+"""
+    with SmallSite(pages) as site:
+        run = run_of(site, tmp_path, rules)
+        first = summary(run.finish("--pages", "3"))
+        assert (first["pages"], first["rejected"]) == (1, 2)
+        run = run_of(site, tmp_path, rules.replace("h7", "h1"))
+        told = command("job", "rejects", "--data", run.data, "--again").out
+        assert told.splitlines()[1] == (
+            "its limit of pages is used up: they wait until that is raised"
+        )
+        ended = summary(run.finish())
+        assert (ended["pages"], ended["ok"], ended["rejected"]) == (3, 3, 0)
+        found = {path: record["fields"] for path, record in urls(site, run).items()}
+    assert found["/n/1"] == {"title": "One", "day": "Monday"}
+    assert found["/n/2"] == {"title": "Two", "day": "Friday"}

@@ -264,6 +264,7 @@ def schema() -> None:
 REJECTS_EXAMPLES = examples(
     "skitter job rejects notices",
     "skitter job rejects --data state --json",
+    "skitter job rejects notices --again",
 )
 
 
@@ -275,17 +276,28 @@ def rejects(  # noqa: PLR0913, PLR0917  one parameter a flag
     api: Api = None,
     token: Token = None,
     index: PagesIndex = None,
+    cold: JobsCold = None,
+    again: Annotated[
+        bool,
+        typer.Option("--again", help="Queue those pages once more: the rules are mended."),
+    ] = False,
     json: AsJson = False,
 ) -> None:
     """List the records that were set aside: page, rule, field and reason.
 
-    Also while the crawl runs. A page that is visited again and then has the field leaves the list.
+    Also while the crawl runs. With --again the pages are queued once more, and the crawl that
+    goes on visits them by the rules it has then; not with --api. A page that then has the field
+    leaves the list.
     Records that a database did not take are of the rule sinks, the latest hundred of each.
     """
     from skitter.cli.place import Flags, place_of_job  # noqa: PLC0415  heavy, not for --help
-    from skitter.cli.rejects import print_rejects  # noqa: PLC0415
+    from skitter.cli.rejects import print_rejects, retry_rejects  # noqa: PLC0415
 
-    print_rejects(place_of_job(job, Flags(data, store, api, token, index=index)), as_json=json)
+    where = place_of_job(job, Flags(data, store, api, token, cold, index))
+    if again:
+        retry_rejects(where, as_json=json)
+    else:
+        print_rejects(where, as_json=json)
 
 
 EXPORT_EXAMPLES = examples(

@@ -70,7 +70,11 @@ def _counts(summary: Summary) -> list[str]:
         ("failed", summary.failed, "network faults, HTTP errors and broken pages"),
         ("dropped", summary.dropped, "links beyond the bound of the queue"),
         ("again", summary.again, "visits to pages that were visited before"),
-        ("set aside", summary.rejected, f"see {wording.program()} job rejects"),
+        (
+            "set aside",
+            summary.rejected,
+            f"see {wording.program()} job rejects; --again tries them once more",
+        ),
         ("error pages", summary.error_pages, "came as if all were well, and say there is nothing"),
         ("garbled", summary.garbled, "some of their bytes are no characters of their encoding"),
         ("still queued", summary.queued, _waiting(summary)),

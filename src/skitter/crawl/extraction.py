@@ -9,7 +9,7 @@ from turbohtml import Document
 from xxhash import xxh3_64_hexdigest
 
 from skitter.clock import Clock
-from skitter.crawl.fitted import DETAIL, ITEM_FIELD, ITEM_URL, ITEMS, LIST, NEXT
+from skitter.crawl.fitted import DETAIL, ITEM_FIELD, ITEM_URL, ITEMS, LIST, NEXT, editions
 from skitter.crawl.link_rules import (
     Carried,
     LinkRules,
@@ -57,6 +57,7 @@ class Extraction:
         }
         self._list = None if job.list_ is None else ListPage(job.list_)
         self._continues = job.list_ is not None and job.list_.continue_
+        self._editions = editions(job)
         self._leads_on = job.list_ is not None or job.kind is Kind.NEWS
         """Whether entries are there for the pages they lead to."""
         self._required = [
@@ -107,6 +108,7 @@ class Extraction:
                 return []
             listed = self._list.read(page.document, sight)
             visit.filled = (LIST, *_found_in(listed))
+            visit.edition = self._editions[LIST]
             links = self._take_list(record, listed, lease, noindex=noindex)
             if not listed.items and not listed.unread and not noindex:
                 # Where the list is the result, an empty one is a result, too.
@@ -116,6 +118,7 @@ class Extraction:
             own = self._read_fields(rule, record, page.document, sight, lease)
             if rule in self._sets:
                 visit.filled = (rule, *own)
+                visit.edition = self._editions[rule]
                 if self._sets[rule].has_few(own):
                     _mind_error_page(visit, page.document, keep=self._is_whole(rule, visit))
         return []

@@ -3,6 +3,9 @@
 from collections.abc import Collection, Mapping
 from typing import Final
 
+from pydantic import BaseModel
+from xxhash import xxh3_64_hexdigest
+
 from skitter.crawl.totals import Totals
 from skitter.job.spec import Job, Kind
 from skitter.types import JobNumber
@@ -16,6 +19,8 @@ ITEM_FIELD: Final = "fields."
 """What stands before the name of a list's field where rules are counted."""
 ARTICLES: Final = "article"
 JUMPS: Final = "jump"
+EDITION: Final = "~"
+"""Stands between a rule set and its digest where rules are counted."""
 COUNTED: Final = "counted"
 """Stands among the rules that have fitted where their links are counted from the first page on."""
 
@@ -56,6 +61,26 @@ def link_rule(number: int) -> str:
     return f"links[{number}]"
 
 
+def editions(job: Job) -> dict[str, str]:
+    """Return a digest of each rule set of a job: another one once its rules are changed."""
+    sets: dict[str, BaseModel] = {DETAIL: job.detail, **job.rules}
+    if job.list_ is not None:
+        sets[LIST] = job.list_
+    said = {name: rules.model_dump_json().encode() for name, rules in sets.items()}
+    return {name: xxh3_64_hexdigest(words)[:8] for name, words in said.items()}
+
+
+def of_today(job: Job, filled: Mapping[str, int]) -> dict[str, int]:
+    """Return what was counted of the rules that a job has now, not of those it had once."""
+    now, counted = editions(job), {}
+    for name, n in filled.items():
+        rule, _, field = name.partition(".")
+        rule, _, edition = rule.partition(EDITION)
+        if not edition or now.get(rule) == edition:
+            counted[f"{rule}.{field}" if field else rule] = n
+    return counted
+
+
 def unmatched(job: Job, filled: Mapping[str, int]) -> dict[str, int]:
     """Return the rules that found nothing on any page, and on how many they were tried."""
     named = {DETAIL: list(job.detail.fields)}
@@ -81,7 +106,7 @@ def warnings_of(job: Job, totals: Totals, marks: Collection[str]) -> list[str]:
     ``marks`` are the names under which rules for links are kept that have fitted. Of a job that has
     begun where nobody counted them it is not known.
     """
-    nothing = unmatched(job, totals.filled)
+    nothing = unmatched(job, of_today(job, totals.filled))
     told = [f"rule {rule} found nothing on {_pages(n)}" for rule, n in nothing.items()]
     fitted = {mark.rpartition(":")[2] for mark in marks}
     rules = [link_rule(number) for number in range(len(job.links))]

@@ -65,7 +65,7 @@ class Quota:
         """Count a visit that is safe."""
         stats, record = self._stats, visit.page
         if record is not None:
-            self._pages += 1
+            self._pages += not visit.never_kept
             self._bytes += record.bytes or 0
             stats.run_pages += 1
             stats.run_bytes += record.bytes or 0
@@ -75,7 +75,7 @@ class Quota:
             self._bytes += visit.media.bytes or 0
             stats.run_bytes += visit.media.bytes or 0
         elif visit.aside is not None:
-            self._pages += not visit.comes_again
+            self._pages += not (visit.comes_again or visit.was_aside)
             self._bytes += visit.aside.bytes or 0
             stats.run_bytes += visit.aside.bytes or 0
         # Most sitemaps are guessed at, and what the trap guard cuts has a list of its own.

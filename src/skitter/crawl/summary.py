@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from skitter.crawl.fitted import EDITION
 from skitter.crawl.totals import ERROR, RULE, STATUS
 from skitter.crawl.traps.guard import Cut
 from skitter.crawl.trip import Visit
@@ -14,19 +15,27 @@ from skitter.types import Outcome, Role
 def tally_of(visit: Visit) -> Tally:
     """Return what one visit adds to the totals of its job; nothing for one that goes on."""
     if visit.page is not None:
-        counted = "again" if visit.comes_again else PAGES
-        told = _tally_page(visit.page, visit.reason)
+        counted = "again" if visit.comes_again and not visit.never_kept else PAGES
+        told = (*_tally_page(visit.page, visit.reason), *_tally_passed(visit))
         return ((counted, 1), *told, *_tally_faults(visit), *_tally_rules(visit))
     if visit.aside is not None:
-        aside: Tally = (("rejected", 1), ("body_bytes", visit.aside.bytes or 0))
-        if not visit.comes_again:
-            aside = ((ASIDE, 1), *aside)
+        aside: Tally = (("body_bytes", visit.aside.bytes or 0),)
+        if not visit.was_aside:
+            aside = (("rejected", 1), *aside)
+            aside = aside if visit.comes_again else ((ASIDE, 1), *aside)
         return (*aside, *_tally_faults(visit), *_tally_rules(visit))
     if visit.record is not None and visit.lease.role is Role.SITEMAP:
         return _tally_sitemap(visit.record, guessed=not visit.lease.referrer)
     if visit.media is not None:
         return (("media", 1), ("body_bytes", visit.media.bytes or 0))
     return ()
+
+
+def _tally_passed(visit: Visit) -> Tally:
+    """Take back that a page was set aside: each counts as what it is now."""
+    if not visit.was_aside:
+        return ()
+    return (("rejected", -1), (ASIDE, -1)) if visit.never_kept else (("rejected", -1),)
 
 
 def _tally_faults(visit: Visit) -> Tally:
@@ -41,6 +50,7 @@ def _tally_rules(visit: Visit) -> Tally:
     if not visit.filled:
         return ()
     rule, *names = visit.filled
+    rule = f"{rule}{EDITION}{visit.edition}" if visit.edition else rule
     return ((f"{RULE}{rule}", 1), *((f"{RULE}{rule}.{name}", 1) for name in names))
 
 

@@ -46,7 +46,7 @@ class Totals:
     """Reasons of pages that failed or were refused, by kind."""
     filled: dict[str, int] = field(default_factory=dict)
     """Pages on which each rule set was read ("detail"), and on which each of its fields was found
-    ("detail.title")."""
+    ("detail.title"). A rule set is named with its digest, for its rules may change."""
 
     @property
     def used(self) -> int:

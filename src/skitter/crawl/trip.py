@@ -47,10 +47,16 @@ class Visit:
     """The first URL of the job that had it."""
     filled: Sequence[str] = ()
     """The rule set that was read on the page, and those of its fields that were found."""
+    edition: str = ""
+    """A digest of that rule set; "" where it is not one of the job's."""
     says_missing: bool = False
     """Whether the page came as if all were well, and only says that there is nothing."""
     garbled: bool = False
     """Whether some of its bytes are no characters of its encoding."""
+    was_aside: bool = False
+    """Whether the record of the visit before this one was set aside."""
+    never_kept: bool = False
+    """Whether those of all visits before this one were, so that the page is not counted yet."""
     wider_scope: list[str] = field(default_factory=list)
     """URLs an entry redirected to, outside the scope until then."""
     kept: list[Kept] = field(default_factory=list)

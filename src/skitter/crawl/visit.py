@@ -26,6 +26,7 @@ from skitter.crawl.media_visit import MediaVisitor
 from skitter.crawl.ordering import is_doubtful
 from skitter.crawl.records import describe, take_over
 from skitter.crawl.rendering import Rendering
+from skitter.crawl.retrying import look_at_past
 from skitter.crawl.sitemap_visit import SitemapVisitor
 from skitter.crawl.travel import Traveller
 from skitter.crawl.trip import Ended, Trip, Visit
@@ -110,6 +111,7 @@ class Visitor:
             self._remember(visit, trip)
         elif visit.record is not None and trip.before is not None:
             self._keep_history(visit, trip.before.after(visit.record, b""))
+        await look_at_past(visit, trip, self._with.reader)
         return visit
 
     async def _brought(self, trip: Trip) -> Visit:

@@ -81,7 +81,8 @@ class FieldRule(Part):
     )
     required: bool = Field(
         default=False,
-        description="Without it the record is set aside, see `skitter job rejects`. With all that"
+        description="Without it the record is set aside, see `skitter job rejects`; its `--again`"
+        " tries such pages once more when the rule is mended. With all that"
         " are required it never is: a page that looks like an error page has a note in `error`.",
     )
     fields: "Fields | None" = Field(

@@ -12,6 +12,7 @@ from skitter.crawl.drift import Drift, drift_mark, read_alarms
 from skitter.crawl.equipment import Equipment
 from skitter.crawl.explain import Explainer
 from skitter.crawl.extraction import Extraction
+from skitter.crawl.fitted import of_today
 from skitter.crawl.hops import Reservations
 from skitter.crawl.keep import Keeper
 from skitter.crawl.linked import linked_mark
@@ -183,7 +184,7 @@ class Assembly:
         equipment.judge.fitted.begin(totals)
         if equipment.drift is not None:
             equipment.drift.prefix = drift_mark(self._number)
-            equipment.drift.restore(totals.filled)
+            equipment.drift.restore(of_today(equipment.job, totals.filled))
             equipment.drift.take_up(read_alarms(await reader.marks(equipment.drift.prefix)))
         if equipment.news is not None:
             stored = await reader.marks(templates_mark(self._number))

@@ -14,6 +14,7 @@ from skitter.crawl.fitted import fitted_mark, warnings_of
 from skitter.crawl.happenings import tell_job
 from skitter.crawl.inspect import Answer, Question, error_facts
 from skitter.crawl.recording import CLEARED_MARK, PRIORITY_MARK, job_mark
+from skitter.crawl.retrying import Retrial
 from skitter.crawl.seeding import Seeder
 from skitter.crawl.totals import Totals
 from skitter.errors import ConfigError, Conflict, SkitterError
@@ -122,6 +123,15 @@ class JobKeeper:
                 found["restarted"] = await seeder.restart(job.entries)
         return {**await self._one(job_id), **found}
 
+    async def retry(self, job_id: str) -> Facts:
+        """Queue the pages that were set aside once more: their rules may be mended."""
+        number, entry = await self._living(job_id, "tried again")
+        async with assembled(self._store, number, Job.from_json(entry.spec)) as assembly:
+            queued = await Retrial(assembly.equipment).queue()
+        totals = Totals.of(await self._store.reader.tallies(number))
+        room = None if entry.pages is None else max(0, entry.pages - totals.used)
+        return {**await self._one(job_id), "retried": queued, "room": room}
+
     async def _tell(self, job_id: str, what: str) -> None:
         await tell_job(self._store.frontier, self._store.clock, job_id, what)
 
@@ -178,6 +188,7 @@ class JobKeeper:
             "resume": self.resume,
             "cancel": self.cancel,
             "drop": self.drop,
+            "retry": self.retry,
         }
         match question:
             case {"jobs": "list"}:
@@ -210,11 +221,18 @@ def _as_file(entry: JobEntry) -> dict[str, Any]:
 @asynccontextmanager
 async def seeding(store: Store, number: JobNumber, job: Job) -> AsyncIterator[Seeder]:
     """Make what offers URLs of a job, in a process that does not work on it."""
+    async with assembled(store, number, job) as assembly:
+        yield Seeder(assembly.equipment)
+
+
+@asynccontextmanager
+async def assembled(store: Store, number: JobNumber, job: Job) -> AsyncIterator[Assembly]:
+    """Put together what a job needs, in a process that does not work on it."""
     with TemporaryDirectory(prefix="skitter-") as folder:
         assembly = Assembly(job, number, RunOptions(data=Path(folder)), store)
         try:
             await assembly.take_up_news()
-            yield Seeder(assembly.equipment)
+            yield assembly
         finally:
             await assembly.close()
 

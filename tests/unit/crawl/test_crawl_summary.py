@@ -6,7 +6,7 @@ from crawl_rig import fake_lease
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skitter.crawl.fitted import Fitted, unmatched, warnings_of
+from skitter.crawl.fitted import Fitted, editions, unmatched, warnings_of
 from skitter.crawl.summary import tally_of
 from skitter.crawl.totals import Totals
 from skitter.crawl.trip import Visit
@@ -59,6 +59,26 @@ def test_each_outcome_counts_in_one_column() -> None:
     assert totals.refused == 2
     assert totals.failed == 2
     assert totals.duplicates == 1
+
+
+def test_a_page_counts_as_what_it_was_at_its_last_visit() -> None:
+    first, again = page_visit(record("rejected"), ""), page_visit(record("rejected"), "")
+    passed = page_visit(record("ok"), "")
+    again.was_aside = again.never_kept = passed.was_aside = passed.never_kept = True
+    told = [tally_of(visit) for visit in (first, again, passed)]
+    before, after = tallied(*told[:2]), tallied(*told)
+    assert (before.pages, before.rejected, before.used) == (0, 1, 1)
+    assert (after.pages, after.rejected, after.used) == (1, 0, 1)
+
+
+def test_what_was_counted_of_other_rules_is_no_reason_to_warn() -> None:
+    job = check_job({"detail": {"fields": {"title": "//h7"}}}, "test")
+    mended = check_job({"detail": {"fields": {"title": "//h1"}}}, "test")
+    visit = page_visit(record("ok"), "")
+    visit.filled, visit.edition = ("detail",), editions(job)["detail"]
+    totals = tallied(tally_of(visit))
+    assert warnings_of(job, totals, ()) == ["rule detail.title found nothing on 1 page"]
+    assert warnings_of(mended, totals, ()) == []
 
 
 def test_rules_are_counted_with_what_they_found() -> None:
