@@ -19,6 +19,7 @@ from skitter.job.secrets import ENV_PREFIX, FILE_PREFIX
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_LOOKS_AROUND = re.compile(r"\(\?<?[=!]")
 _MEDIA_TYPE = re.compile(r"[a-z0-9][a-z0-9!#$&^_.+-]*/(\*|[a-z0-9][a-z0-9!#$&^_.+-]*)|\*/\*")
 _ENV_REFERENCE = re.compile(r"env:[A-Za-z_][A-Za-z0-9_]*")
 _OWN_HEADERS = frozenset({"host", "content-length", "transfer-encoding", "connection", "upgrade"})
@@ -54,7 +55,8 @@ def _pattern(value: str) -> str:
     except re2.error as error:
         why = error.args[0]
         text = why.decode("utf-8", "replace") if isinstance(why, bytes) else str(why)
-        raise ValueError(f"not an RE2 regular expression: {text}") from error
+        around = "; RE2 has no look-ahead and no look-behind" if _LOOKS_AROUND.search(value) else ""
+        raise ValueError(f"not an RE2 regular expression: {text}{around}") from error
     return value
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from skitter.config import RunOptions
 from skitter.crawl.fitted import DETAIL, LIST
 from skitter.crawl.judge import Judge, entry_class
+from skitter.crawl.link_rules import Ruling
 from skitter.errors import ConfigError, UrlError
 from skitter.job.pattern import LinkFilter
 from skitter.job.rules import NOTHING
@@ -182,6 +183,13 @@ def _unruled(job: Job, judge: Judge, url: str, trial: Trial) -> TriedLink:
     return TriedLink(url=url, follow=True, page_class=None, why="told apart once it is fetched")
 
 
+def _ruled(url: str, ruling: Ruling) -> TriedLink:
+    """Return what becomes of a link that a link rule speaks of, or that none fits."""
+    page_class = PageClass.DATA if ruling.page_class is None else ruling.page_class
+    name = page_class.name.lower() if ruling.follow else None
+    return TriedLink(url=url, follow=ruling.follow, page_class=name, why=ruling.sentence)
+
+
 def _listed_links(
     job: Job, judge: Judge, normaliser: Normaliser, trial: Trial
 ) -> dict[str, TriedLink]:
@@ -230,8 +238,5 @@ def _links(job: Job, judge: Judge, page: ParsedPage, trial: Trial) -> list[Tried
             found[normal.url] = _unruled(job, judge, normal.url, trial)
             continue
         ruling = judge.links.decide(normal.url, normal.host, href, areas)
-        name = (ruling.page_class or PageClass.DATA).name.lower() if ruling.follow else None
-        found[normal.url] = TriedLink(
-            url=normal.url, follow=ruling.follow, page_class=name, why=ruling.sentence
-        )
+        found[normal.url] = _ruled(normal.url, ruling)
     return list(found.values())

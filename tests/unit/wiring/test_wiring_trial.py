@@ -48,6 +48,13 @@ async def test_link_rules_add_to_what_a_list_finds(tmp_path: Path) -> None:
     assert links["/n/1"].follow
 
 
+async def test_links_have_the_class_that_their_rule_says(tmp_path: Path) -> None:
+    rules = [{"allow": ["/n/"], "class": "data"}, {"allow": ["p="], "class": "nav"}, {}]
+    links = by_path(await tried(tmp_path, links=rules))
+    told = [links[path].page_class for path in ("/n/1", "/list?p=2", "/")]
+    assert told == ["data", "nav", "data"]
+
+
 async def test_an_entry_that_is_looked_at_again_is_read_as_in_a_crawl(tmp_path: Path) -> None:
     detail = {"fields": {"first": {"css": "li"}}}
     for more in ({}, {"refresh": "1h"}, {"refresh": {"policy": "window", "days": 1}}):

@@ -122,6 +122,7 @@ def test_rules_that_take_too_long_on_a_page_are_left_out_and_named() -> None:
         ({"css": "a", "xpath": "b"}, "wanted one of xpath, css and article"),
         ({}, "wanted one of xpath, css and article"),
         ({"css": "a", "regex": "(?=x)"}, "not an RE2 regular expression"),
+        ({"css": "a", "regex": "(?<!x)y"}, "RE2 has no look-ahead and no look-behind"),
         ({"css": "a", "all": True, "join": ","}, "a list is not joined"),
         ({"css": "a", "number": True, "date": True}, "wanted one of number, date and absolute"),
         ({"css": "a", "fields": {"b": "c"}, "join": ","}, "join: a table of fields has none"),
