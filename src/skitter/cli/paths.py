@@ -29,12 +29,19 @@ def check_hosts(path: Path | None) -> None:
 
 def _check_out(out: Path) -> None:
     if not out.parent.is_dir():
-        raise ConfigError(f"{out.parent}: no such directory; wanted one for --out {out.name}")
+        raise ConfigError(
+            f"{out.parent}: no such directory;"
+            f" wanted one for {out.name} (--out, or sinks of the job)"
+        )
     if not out.exists():
         writable = os.access(out.parent, os.W_OK)
     else:
         if not stat.S_ISREG(out.stat().st_mode):
-            raise ConfigError(f"{out}: not a regular file; wanted one for --out")
+            raise ConfigError(
+                f"{out}: not a regular file; wanted one for --out, or for sinks of the job"
+            )
         writable = os.access(out, os.W_OK)
     if not writable:
-        raise ConfigError(f"{out}: cannot be written; wanted a file for --out")
+        raise ConfigError(
+            f"{out}: cannot be written; wanted a file for --out, or for sinks of the job"
+        )

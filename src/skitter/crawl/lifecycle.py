@@ -243,7 +243,8 @@ class Crawl:
         if self._totals.ok or not self._job.entries:
             return None
         found = await self._parts.explainer.explain(self._job.entries[0])
-        return str(found["why"])
+        # The address as it was asked for: a person may have left out the scheme.
+        return f"{found['url']}: {found['why']}"
 
 
 def first_error(group: BaseExceptionGroup[BaseException]) -> BaseException:
