@@ -117,8 +117,12 @@ def loads_names_late(node: ast.stmt) -> bool:
     match node:
         case ast.ImportFrom(module="typing"):
             return True
-        case ast.If(test=ast.Name(id="TYPE_CHECKING"), body=names, orelse=[ast.FunctionDef(name)]):
-            return name == "__getattr__" and all(isinstance(one, ast.ImportFrom) for one in names)
+        case ast.If(
+            test=ast.Name(id="TYPE_CHECKING"),
+            body=names,
+            orelse=[ast.FunctionDef("__getattr__"), ast.FunctionDef("__dir__")],
+        ):
+            return all(isinstance(one, ast.ImportFrom) for one in names)
         case _:
             return False
 

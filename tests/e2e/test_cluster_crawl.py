@@ -118,7 +118,7 @@ def test_helpers_change_nothing_of_the_result_and_archive_what_they_fetch(
     many: ManyHosts, tmp_path: Path
 ) -> None:
     url, warc = own_store("cluster"), tmp_path / "warc"
-    run = many.run(tmp_path, "--store", url, "--warc", str(warc), "--delay", "0.05")
+    run = many.run(tmp_path, "--store", url, "--warc", str(warc), "--delay", "0.5")
     with ExitStack() as stack:
         # Two on one machine from one directory must not write to the same files.
         helpers = [

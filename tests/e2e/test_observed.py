@@ -33,6 +33,7 @@ def site() -> Iterator[ManyHosts]:
 async def _read(reader: Any) -> tuple[list[dict[str, Any]], dict[str, int]]:
     events = [json.loads(event) for _, event in await reader.events("", 10_000)]
     series = await reader.series("", "day", 0, FAR)
+    series |= await reader.series("pages|host=", "day", 0, FAR)
     return events, {name: sum(steps.values()) for name, steps in series.items()}
 
 
