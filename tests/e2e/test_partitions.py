@@ -126,7 +126,8 @@ def test_two_large_hosts_of_one_slot_wait_in_line_or_run_side_by_side(
     if picker == "hash":
         assert beside <= 0.02 * len(urls), at_once
     else:
-        assert beside >= 0.08 * len(urls), at_once
+        # How many depends on how soon one of them is moved.
+        assert beside >= 0.03 * len(urls), at_once
 
 
 @pytest.mark.parametrize("partition", ["url", "shared"])
