@@ -20,7 +20,8 @@ from skitter.url.partition import slot_of
 pytestmark = pytest.mark.e2e
 
 PAGES = 320
-ANSWER_S = 0.015
+ANSWER_S = 0.025
+"""Slow enough that most pages are left when a host is moved, however fast the machine is."""
 
 
 class LargeHosts:
@@ -126,8 +127,7 @@ def test_two_large_hosts_of_one_slot_wait_in_line_or_run_side_by_side(
     if picker == "hash":
         assert beside <= 0.02 * len(urls), at_once
     else:
-        # How many depends on how soon one of them is moved.
-        assert beside >= 0.03 * len(urls), at_once
+        assert beside >= 0.08 * len(urls), at_once
 
 
 @pytest.mark.parametrize("partition", ["url", "shared"])
